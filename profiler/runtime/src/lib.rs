@@ -82,6 +82,12 @@ pub trait Opened: Send {
     /// [`Problem::NotNow`], [`Problem::Never`] or [`Problem::Gone`]: why its frames cannot be named.
     fn facts(&mut self) -> Result<Facts, Problem>;
 
+    /// What the process has counted since it began, by names of [`Words::counts`]. What it does not tell, or not yet, is left
+    /// out; a count that begins anew is smaller than it was.
+    fn counts(&mut self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// So many processes are held open, between which the memory for what is kept of each is divided.
     fn share(&mut self, _held: usize) {}
 
@@ -123,6 +129,8 @@ pub struct Words {
     pub by_frame_pointers: &'static str,
     /// The facts that its processes tell, for those that were not read yet.
     pub facts: &'static [&'static str],
+    /// What its processes count of themselves ([`Opened::counts`]).
+    pub counts: &'static [&'static str],
 }
 
 /// The file by which a runtime names threads, and where in it namings can be seen.

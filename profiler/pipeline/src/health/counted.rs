@@ -51,6 +51,9 @@ impl<'a> Counted<'a> {
         self.count_sampling(m, &rooms.capture);
         self.count_bounded(m, rooms);
         self.count_names(m);
+        for (event, count) in rooms.runtimes.counted() {
+            raise_to(&m.sampling.jit_events.with_label_values(&[event]), count);
+        }
         quotas::count(m, &self.quotas);
         native::count(m, &self.unwind, &self.names.native);
         reads::count(m, &self.reads);

@@ -64,5 +64,8 @@ fn jvm(
     for name in words.map_or(&[][..], |words| words.facts) {
         status[*name] = told.and_then(|facts| facts.get(name)).into();
     }
+    for name in words.map_or(&[][..], |words| words.counts) {
+        status[*name] = probes.count(record.key, name).into();
+    }
     status
 }

@@ -8,6 +8,7 @@
 //! counted, and their threads go by their comm. Nothing here is one runtime's.
 
 mod comms;
+mod counts;
 mod detached;
 mod fair;
 mod kernel;
@@ -21,6 +22,7 @@ mod states;
 mod tests;
 
 pub use comms::comm;
+use counts::Counts;
 use emberscope_model::{FileId, ProcessKey, Refusals};
 use emberscope_process::Registry;
 use emberscope_process::threads::Threads;
@@ -32,7 +34,7 @@ use probed::Probed;
 use reader::{Found, Reader};
 use states::Tries;
 pub use states::{Allocations, Naming, Walking};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// Processes watched at once.
@@ -59,6 +61,7 @@ struct Watched {
     /// The layout that the walker has, and when the next readings are due that may tell more.
     given: Option<Layout>,
     settling: Vec<Instant>,
+    counts: Counts,
     /// When its threads' names were asked for last.
     asked: Option<Instant>,
     /// Whether names are missing.
@@ -75,11 +78,14 @@ pub struct Processes {
     /// When the kernel was asked last whether it still has the layouts.
     looked: Option<Instant>,
     refused: Refusals,
+    /// What all have counted since the daemon began, by the counts' names.
+    counted: BTreeMap<&'static str, u64>,
 }
 
 impl Processes {
     /// No processes yet.
     pub fn new(readers: Readers) -> Self {
+        let counted = counts::none_yet(readers.runtimes());
         Self {
             reader: Reader::of(readers),
             known: HashMap::new(),
@@ -87,6 +93,7 @@ impl Processes {
             incarnation: 0,
             looked: None,
             refused: Refusals::default(),
+            counted,
         }
     }
 
@@ -146,6 +153,7 @@ impl Processes {
         self.take_found(registry, kernel, threads, symbolizer);
         self.ask_layouts(kernel, symbolizer);
         self.ask_names(threads.take_nameless());
+        self.ask_counts();
         self.drop_probes(kernel);
     }
 
@@ -170,6 +178,7 @@ impl Processes {
                     self.laid_out((key, number), layout, kernel, symbolizer)
                 }
                 Found::Names(key, names) => names::learn(key, &names, registry, threads),
+                Found::Counts(key, counts) => self.take_counts(key, counts),
             }
         }
     }
@@ -230,6 +239,7 @@ impl Watched {
             incarnation: 0,
             given: None,
             settling: Vec::new(),
+            counts: Counts::default(),
             asked: None,
             wanted: true,
         }

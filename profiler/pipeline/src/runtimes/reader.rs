@@ -19,6 +19,8 @@ pub enum Job {
     Layout(u32),
     /// The same of a process that the walker knows already.
     Settled(u32),
+    /// What the process has counted.
+    Counts,
 }
 
 /// Names of a process's threads, from two sources.
@@ -39,6 +41,8 @@ pub enum Found {
     Names(ProcessKey, Names),
     /// What came of [`Job::Layout`] or [`Job::Settled`], with the incarnation.
     Layout(ProcessKey, u32, Result<Layout, Problem>),
+    /// What came of [`Job::Counts`]; nothing where the process is not read.
+    Counts(ProcessKey, Vec<(&'static str, u64)>),
 }
 
 /// The door of this room's jobs at the readers.
@@ -58,7 +62,7 @@ impl Reader {
         let again = match job {
             // Whatever was opened before was opened before the kernel was told to expect a layout.
             Job::Layout(_) => Again::Always,
-            Job::Library | Job::Names | Job::Settled(_) => Again::Failed,
+            Job::Library | Job::Names | Job::Settled(_) | Job::Counts => Again::Failed,
         };
         let of = (runtime, Of { key, dir: dir_of(key) });
         let find = move |opened: Result<&mut dyn Opened, Problem>| match opened {
@@ -93,6 +97,7 @@ impl Job {
                 Found::Names(key, Names { comms, full: opened.thread_names() })
             }
             Self::Layout(number) | Self::Settled(number) => Found::Layout(key, number, opened.layout()),
+            Self::Counts => Found::Counts(key, opened.counts()),
         }
     }
 
@@ -102,6 +107,7 @@ impl Job {
             Self::Library => Found::Library(key, Err(problem)),
             Self::Names => Found::Names(key, Names { comms: comms(&dir_of(key)), full: Err(problem) }),
             Self::Layout(number) | Self::Settled(number) => Found::Layout(key, number, Err(problem)),
+            Self::Counts => Found::Counts(key, Vec::new()),
         }
     }
 }

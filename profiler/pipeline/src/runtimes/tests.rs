@@ -23,6 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod counts;
 mod kernel;
 mod probes;
 use kernel::*;
@@ -45,6 +46,7 @@ static WORDS: Words = Words {
     walked: "functions are walked by its offsets",
     by_frame_pointers: "only natively",
     facts: &["flavour", "believed"],
+    counts: &["turns", "never_told"],
 };
 
 struct Fake {
@@ -63,7 +65,7 @@ impl Runtime for Fake {
     }
     fn open(&self, dir: &Path, start_ticks: u64) -> Result<Box<dyn Opened>, Problem> {
         assert!(dir.join("stat").exists() && start_ticks == START);
-        Ok(Box::new(OpenFake { believed: self.believed }))
+        Ok(Box::new(OpenFake { believed: self.believed, turns: 40 }))
     }
     fn meaning(&self, frame: &DeferredFrame) -> Meaning {
         if frame.frame.kind == FUNCTION { Meaning::Forever } else { Meaning::Generation }
@@ -72,6 +74,7 @@ impl Runtime for Fake {
 
 struct OpenFake {
     believed: bool,
+    turns: u64,
 }
 
 impl Opened for OpenFake {
@@ -100,6 +103,10 @@ impl Opened for OpenFake {
     }
     fn facts(&mut self) -> Result<Facts, Problem> {
         Ok(Facts(vec![("flavour", Fact::Text("plain")), ("believed", Fact::Flag(self.believed))]))
+    }
+    fn counts(&mut self) -> Vec<(&'static str, u64)> {
+        self.turns += 2;
+        vec![("turns", self.turns)]
     }
 }
 

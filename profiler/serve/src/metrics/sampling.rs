@@ -21,6 +21,8 @@ pub struct Sampling {
     pub unnamed_frames: PerReason<UnknownReason>,
     /// CPU seconds of JVMs, from the ledger.
     pub jvm_cpu: JvmCpu,
+    /// What JVMs' compilers did; labels: `compilations` or `deoptimizations`.
+    pub jit_events: IntCounterVec,
     /// Windows closed.
     pub windows: IntCounter,
     /// Windows that were cut short.
@@ -80,6 +82,11 @@ impl Sampling {
                 };
                 JvmCpu(ThreadClass::ALL.iter().map(of).collect())
             },
+            jit_events: b.counters(
+                "emberscope_jvm_jit_events_total",
+                "Compilations that ended, and deoptimisations, of the node's JVMs while they were watched.",
+                &["event"],
+            )?,
             windows: b.counter("emberscope_windows_total", "Windows closed.")?,
             partial_windows: b.counter(
                 "emberscope_partial_windows_total",
