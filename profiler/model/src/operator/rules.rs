@@ -84,6 +84,8 @@ pub fn of_method(name: &str) -> Option<&'static str> {
 
 /// Classes below `org.apache.spark.`, without that, and packages (with a dot at the end); sorted. The longest holds.
 pub(super) const CLASSES: &[(&str, &str, Claim)] = &[
+    // Looks through rows for the bounds of an exchange that sorts, in a job of its own, and says where each row goes.
+    ("RangePartitioner", WRITE, Own),
     ("api.python.BasePythonRunner", Operator::PYTHON, Python),
     ("executor.Executor", TASK, Ground),
     ("executor.Executor$TaskRunner", "", Silent),

@@ -132,6 +132,7 @@ fn the_frame_nearest_to_the_leaf_holds() {
             "Exchange (read)",
         ),
         (&format!("{TASK} {SHUFFLE}"), "Exchange (write)"),
+        (&format!("{TASK} S.RangePartitioner$.$anonfun$sketch$1"), "Exchange (write)"),
         (&format!("{TASK} {SHUFFLE} E.UnsafeRowSerializerInstance$$anon$1.writeValue"), "Exchange (write)"),
         (
             &format!(
