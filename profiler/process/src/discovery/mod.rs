@@ -92,14 +92,14 @@ pub enum Answer {
         /// The driver of that application.
         driver: Option<ProcessKey>,
     },
-    /// Applications of a web server; empty when it did not say.
+    /// Applications of a web server; empty when it did not say, None when none listens yet.
     Rest {
         /// The process that was asked.
         key: ProcessKey,
         /// The kind of server.
         server: Server,
         /// Applications that the server told of.
-        apps: Vec<RestApp>,
+        apps: Option<Vec<RestApp>>,
     },
 }
 
@@ -119,7 +119,7 @@ impl Question {
                 Answer::DriverAt { app: app.clone(), teller: *teller, driver: None }
             }
             Self::Rest { process, server, .. } => {
-                Answer::Rest { key: process.key, server: *server, apps: Vec::new() }
+                Answer::Rest { key: process.key, server: *server, apps: Some(Vec::new()) }
             }
         }
     }
@@ -189,8 +189,8 @@ impl Worker {
             Question::Rest { process, server, ui_port } => {
                 // Another namespace's loopback is not ours: there is nobody to ask.
                 let reachable = process.netns == self.own_netns;
-                let listening = if reachable { listens_at(&self.root, process) } else { Vec::new() };
-                let apps = rest::ask(*server, &listening, *ui_port);
+                let ask = || rest::ask(*server, &listens_at(&self.root, process), *ui_port);
+                let apps = if reachable { ask() } else { Some(Vec::new()) };
                 Answer::Rest { key: process.key, server: *server, apps }
             }
         }
@@ -280,7 +280,7 @@ pub(super) mod tests {
         assert!(discovery.ask(asked));
         let answer = discovery.answers.recv_timeout(std::time::Duration::from_secs(5)).unwrap();
         let app = RestApp { id: "local-1".into(), name: "n".into(), user: "ana".into() };
-        assert_eq!(answer, Answer::Rest { key: me.key, server: Server::Driver, apps: vec![app] });
+        assert_eq!(answer, Answer::Rest { key: me.key, server: Server::Driver, apps: Some(vec![app]) });
         served.join().unwrap();
     }
 

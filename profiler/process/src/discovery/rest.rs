@@ -67,15 +67,16 @@ struct AppDescription {
     user: String,
 }
 
-/// Asks the likely sockets of `listening`; the first useful answer counts.
-pub fn ask(server: Server, listening: &[SocketAddr], ui_port: Option<u16>) -> Vec<RestApp> {
+/// Asks the likely sockets of `listening`; the first useful answer counts. None: nothing listens where such a server would.
+pub fn ask(server: Server, listening: &[SocketAddr], ui_port: Option<u16>) -> Option<Vec<RestApp>> {
     let likely = |port: u16| match (server, ui_port) {
         (Server::Driver, _) => is_driver_ui(ui_port, port),
         (Server::Worker, Some(told)) => (told..=told.saturating_add(16)).contains(&port),
         (Server::Worker, None) => (8081..=8097).contains(&port),
     };
-    let ports = listening.iter().filter(|a| likely(a.port())).take(MAX_PORTS);
-    ports.map(|a| ask_at(server, reachable(*a))).find(|apps| !apps.is_empty()).unwrap_or_default()
+    let mut ports = listening.iter().filter(|a| likely(a.port())).take(MAX_PORTS).peekable();
+    ports.peek()?;
+    Some(ports.map(|a| ask_at(server, reachable(*a))).find(|apps| !apps.is_empty()).unwrap_or_default())
 }
 
 /// Whether a driver's pages may be at `port`; `told` is the one that its command line names.
@@ -190,8 +191,8 @@ mod tests {
     #[test]
     fn only_ui_ports_are_asked() {
         let (address, served) = serve_once(APPLICATIONS);
-        assert_eq!(ask(Server::Driver, &[address], None), [], "an ephemeral port may be RPC");
-        assert_eq!(ask(Server::Driver, &[address], Some(address.port())), expected());
+        assert_eq!(ask(Server::Driver, &[address], None), None, "an ephemeral port may be RPC");
+        assert_eq!(ask(Server::Driver, &[address], Some(address.port())), Some(expected()));
         served.join().unwrap();
     }
 

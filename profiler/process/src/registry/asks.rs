@@ -87,7 +87,7 @@ impl Registry {
         while let Some(answer) = self.discovery.next_answer() {
             match answer {
                 Answer::DriverAt { app, teller, driver } => self.take_driver(app, teller, driver),
-                Answer::Rest { key, server, apps } => self.take_rest(key, server, &apps),
+                Answer::Rest { key, server, apps } => self.take_rest(key, server, apps.as_deref()),
             }
         }
     }
@@ -129,9 +129,11 @@ impl Registry {
         !held.is_some_and(lives)
     }
 
-    pub(super) fn take_rest(&mut self, key: ProcessKey, server: Server, apps: &[RestApp]) {
+    pub(super) fn take_rest(&mut self, key: ProcessKey, server: Server, apps: Option<&[RestApp]>) {
+        let (listens, apps) = (apps.is_some(), apps.unwrap_or_default());
         if let Some(turn) = self.asks.servers.get_mut(&key) {
             turn.waiting = false;
+            turn.met(listens);
             if server == Server::Driver && !apps.is_empty() {
                 (turn.next, turn.times) = (Instant::now() + KNOWN, 0);
             }

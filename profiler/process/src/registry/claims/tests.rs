@@ -41,7 +41,7 @@ fn key(registry: &Registry, pid: Pid) -> ProcessKey {
 fn told(registry: &mut Registry, pid: Pid, id: &str, name: &str) {
     let app = RestApp { id: id.into(), name: name.into(), user: "ana".into() };
     let key = key(registry, pid);
-    registry.take_rest(key, Server::Driver, &[app]);
+    registry.take_rest(key, Server::Driver, Some(&[app]));
     registry.tick();
 }
 
@@ -129,7 +129,7 @@ fn a_forged_drivers_answer_names_its_own_processes_alone() {
     // A web server that names the applications of others names nothing.
     let answer = [RestApp { id: "local-1".into(), name: "evil".into(), user: String::new() }];
     let forged = key(&registry, 60);
-    registry.take_rest(forged, Server::Worker, &answer);
+    registry.take_rest(forged, Server::Worker, Some(&answer));
     registry.dirty = true;
     registry.tick();
     assert_eq!(registry.get(50).labels.get(LabelKey::AppName), "sales");
