@@ -207,7 +207,10 @@ fn graphs_say_the_same(daemon: &Daemon, range: &str, id: u64) -> Result<()> {
     let queried = folded_of(&query, "")?;
     let odd: Vec<_> = queried.iter().filter(|line| !all.contains(line)).collect();
     let gone: Vec<_> = all.iter().filter(|line| !queried.contains(line)).collect();
-    ensure!(queried == all, "query {id} is not its stages {stages}: {odd:?} for {gone:?}, or in another order");
+    ensure!(
+        queried == all,
+        "query {id} is not its stages {stages}: {odd:?} for {gone:?}, or in another order"
+    );
     let of_query = folded_of(&query, "&group=sql,operator")?;
     let first = format!("sql={id};operator=");
     ensure!(of_query.iter().all(|(stack, _)| stack.starts_with(&first)), "a stack is not of {first}");
