@@ -54,7 +54,7 @@ pub const CONT_RETURN_BARRIER: &str = "_ZN12StubRoutines19_cont_returnBarrierE";
 /// See [`CONT_RETURN_BARRIER`].
 pub const CONT_ENTRY_RETURN: &str = "_ZN17ContinuationEntry10_return_pcE";
 /// `Deoptimization::_deoptimization_hist`: deoptimisations by reason, action and bytecode, 4 bytes each, the first of which
-/// counts all (`gather_statistics`, deoptimization.cpp, JDK 8 to 25); local.
+/// counts all (`gather_statistics`, deoptimization.cpp); local. The symbol was seen in JDK 11, 17, 21 and 25.
 pub(super) const DEOPTIMIZATIONS: &str = "_ZN14Deoptimization20_deoptimization_histE";
 
 /// What a file's symbols tell; addresses as linked.

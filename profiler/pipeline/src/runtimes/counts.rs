@@ -52,8 +52,8 @@ impl Processes {
         for (key, process) in &mut self.known {
             let due = process.counts.asked.is_none_or(|asked| now.duration_since(asked) >= EVERY);
             let counts =
-                runtimes.get(process.runtime).is_some_and(|runtime| !runtime.words().counts.is_empty());
-            let asks = due && counts && process.walking == Walking::CodeTables;
+                || runtimes.get(process.runtime).is_some_and(|runtime| !runtime.words().counts.is_empty());
+            let asks = due && process.walking == Walking::CodeTables && counts();
             if asks && self.reader.submit((process.runtime, *key), Job::Counts) {
                 process.counts.asked = Some(now);
             }

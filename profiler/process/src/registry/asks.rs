@@ -28,8 +28,8 @@ const LOOK_FIRST: Duration = Duration::from_secs(3);
 const MAX_NAMES: usize = 4096;
 /// Applications whose driver is looked for on this node: this often, then it is elsewhere.
 const MAX_SEARCHES: u32 = 5;
-/// A driver whose name alone is wanted is asked so often in vain, some two minutes long, and then left alone: it has no
-/// web server, or one that cannot be reached from here.
+/// A driver whose name alone is wanted is asked so often in vain, some two minutes long (and while nobody listens
+/// [`STARTS`](super::turn::STARTS) times more), and then left alone: it has no web server, or one that cannot be reached from here.
 pub(super) const MAX_NAME_ASKS: u32 = 16;
 /// Questions about one user's processes that wait at once. One thread asks them all: a lookalike's silent web server
 /// keeps it four seconds, and a host name of his as long as the resolver takes.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// Longest time between two questions while there is no answer. A driver on a busy machine takes 20 s for
 /// its first one (it loads some thousand classes), and is not asked to do so twice.
 const SLOWEST: Duration = Duration::from_secs(10);
-/// So often nobody listens that is no question in vain: a driver's web server is up some seconds after the JVM began, and one that
-/// was asked too early twice was not asked again before it had ended, where it ran for twelve seconds.
+/// So often nobody listens that is no question in vain: a driver's web server is up some seconds after the JVM began, and after two
+/// questions that came too early the third would come nine seconds after the first, when a short run is nearly over.
 pub(super) const STARTS: u32 = 30;
 
 /// When somebody is asked next, and how often that was in vain.
