@@ -15,8 +15,17 @@ pub enum PendingFrame {
     Jit(u64),
     /// A frame that the walker knew as a runtime's, and that is being read from the process's memory.
     Deferred(Slot),
-    /// Code of a file that is being read, at this offset of it.
-    File(FileSlot, u64),
+    /// Code of a file that is being read: boxed, for few frames are, and all are in memory by the hundred thousand.
+    File(Box<InFile>),
+}
+
+/// Code of a file that is being read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct InFile {
+    /// What the file is found to be.
+    pub slot: FileSlot,
+    /// Where in the file, bytes.
+    pub offset: u64,
 }
 
 impl PendingFrame {

@@ -1,7 +1,7 @@
 //! The room on real processes: this one, and JVMs 17 and 25 where they are installed.
 
 use super::files::{Came, FileSlot};
-use super::pending::PendingFrame;
+use super::pending::{InFile, PendingFrame};
 use super::process::FileState;
 use super::*;
 use emberscope_hotspot::HotSpot;
@@ -167,7 +167,7 @@ fn a_file_whose_turn_did_not_come_is_looked_at_with_the_next_stack() {
     let process = symbolizer.processes.get_mut(&me.key).unwrap();
     process.files.fill(FileState::Coming(FileSlot::of(Came::NotNow)));
     let passed = PendingStack {
-        frames: [PendingFrame::File(FileSlot::of(Came::NotNow), 0)].into(),
+        frames: [PendingFrame::File(InFile { slot: FileSlot::of(Came::NotNow), offset: 0 }.into())].into(),
         end: StackEnd::Root,
     };
     assert_eq!(names(&symbolizer.finish(&me, &passed)), ["[unknown: file late]"]);

@@ -1,7 +1,7 @@
 //! Frames of a process's mappings: of its files, of the vdso, of memory without a file.
 
 use super::super::files::{At, Came, FileSlot, Found};
-use super::super::pending::PendingFrame;
+use super::super::pending::{InFile, PendingFrame};
 use super::super::process::{FileState, ProcessState};
 use super::super::vdso;
 use super::Symbolizer;
@@ -47,7 +47,7 @@ impl Symbolizer {
     fn file_frame(&mut self, state: &mut FileState, offset: u64, at: At<'_>) -> PendingFrame {
         if let FileState::Coming(slot) = state {
             match slot.get() {
-                None => return PendingFrame::File(slot.clone(), offset),
+                None => return in_file(slot.clone(), offset),
                 Some(Came::Known(id, generation)) => *state = FileState::Known(id, generation),
                 Some(Came::Unreadable) => *state = FileState::Unreadable,
                 Some(Came::NotNow) => *state = FileState::New,
@@ -68,7 +68,7 @@ impl Symbolizer {
                     }
                     Found::Coming(slot) => {
                         *state = FileState::Coming(slot.clone());
-                        return PendingFrame::File(slot, offset);
+                        return in_file(slot, offset);
                     }
                     Found::Later => return self.no_name(UnknownReason::FileLate, at.mapping),
                 }
@@ -82,7 +82,7 @@ impl Symbolizer {
                 Ok(true) => {}
                 Ok(false) => {
                     let known = Came::Known(id, self.natives.generation);
-                    return PendingFrame::File(FileSlot::of(known), offset);
+                    return in_file(FileSlot::of(known), offset);
                 }
                 Err(_) => return self.no_name(UnknownReason::FileLate, at.mapping),
             }
@@ -134,4 +134,8 @@ impl Symbolizer {
         let file = opened.as_ref().map(|file| (file, std::path::Path::new("")));
         self.natives.name(id, offset, file, &mut self.frames)
     }
+}
+
+fn in_file(slot: FileSlot, offset: u64) -> PendingFrame {
+    PendingFrame::File(Box::new(InFile { slot, offset }))
 }

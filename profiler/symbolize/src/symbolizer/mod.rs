@@ -137,7 +137,7 @@ impl Symbolizer {
             let process = self.processes.get(&target.key);
             match frame {
                 PendingFrame::Named(frame) => all.push(Arc::clone(frame)),
-                PendingFrame::File(slot, offset) => all.push(self.came(slot, *offset)),
+                PendingFrame::File(at) => all.push(self.came(&at.slot, at.offset)),
                 PendingFrame::Deferred(slot) => match slot.get() {
                     Some(frames) => all.extend(frames.iter().cloned()),
                     None => {
