@@ -45,7 +45,7 @@ impl Server {
             spark: None,
             prices: Default::default(),
         };
-        let whole = || router(state.clone(), access.clone(), pyroscope::router(store.clone()));
+        let whole = || router(state.clone(), access.clone(), pyroscope::router(store.clone(), None));
         let app = Router::new().nest_service(BEHIND_A_PROXY, whole()).fallback_service(whole());
         let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || -> Result<()> {

@@ -16,7 +16,7 @@ LABEL = "operator"
 _MOST_KNOWN = 200_000
 _SILENT_KINDS = ("kernel", "label", "class", "unknown")
 #: What is told before the first frame.
-_NOTHING = (None, None, None, False)
+_NOTHING = (None, None, None, False, False)
 _SPARK = "org.apache.spark."
 _EXECUTION = "org.apache.spark.sql.execution."
 
@@ -83,7 +83,7 @@ def _generated(rest, method, rules):
 
 
 def _sign(kind, name, rules):
-    """What one frame says: None, ("generated", stage, operator or None), ("iterates",), ("projects",), or (claim, operator)."""
+    """What one frame says: None, ("generated", stage, operator or None), ("iterates", whether it gives its next element), ("projects",), or (claim, operator)."""
     if kind in _SILENT_KINDS:
         return None
     before, colon, line = name.rpartition(":")
@@ -94,8 +94,8 @@ def _sign(kind, name, rules):
     class_name, dot, method = name.rpartition(".")
     if not dot:
         return None
-    if method == "next" and class_name.startswith(rules["iterators"]):
-        return ("iterates",)
+    if method in rules["iterate"] and class_name.startswith(rules["iterators"]):
+        return ("iterates", method == rules["iterate"][0])
     if class_name in rules["projections"]:
         return ("projects",)
     if class_name.startswith(rules["generated"]):
@@ -105,29 +105,32 @@ def _sign(kind, name, rules):
 
 
 def _then(state, sign, rules):
-    """(told, around, stage, whether the last frame is an iterator of Scala's) after one frame more."""
-    told, around, stage, iterated = state
-    state = told, around, stage, False
+    """(told, around, stage, iterated, below) after one frame more: whether the last frame is an iterator of Scala's that gives its
+    next element; whether the operator that is told calls such iterators, and no frame since tells whose they are."""
+    told, around, stage, iterated, below = state
+    state = told, around, stage, False, below
     if sign is None:
         return state
     claim = sign[0]
     if claim == "iterates":
-        return told, around, stage, True
+        return told, around, stage, sign[1], told is not None
     if claim == "projects":
-        return (rules["project"], None, None, False) if iterated else state
+        return (rules["project"], None, None, False, False) if iterated else state
     if claim == "generated":
         if sign[2] is None and stage == sign[1] and around is None:
-            return state
-        return sign[2], None, sign[1], False
+            return told, around, stage, False, False
+        return sign[2], None, sign[1], False, False
     name = sign[1]
     if claim == "around" or claim == "ground" and state == _NOTHING:
-        return told, name, stage, False
-    if claim == "python" and told not in rules["python"]:
-        return told, name, stage, False
+        return told, name, stage, False, below
+    if claim == "python":
+        if told in rules["python"]:
+            return told, around, stage, False, False
+        return told, name, stage, False, below
     if claim == "own" or claim.startswith("unless ") and told != claim[len("unless ") :]:
-        return name, None, None, False
-    if claim == "shared" and told is None:
-        return name, None, stage, False
+        return name, None, None, False, False
+    if claim == "shared" and (told is None or below):
+        return name, None, stage, False, False
     return state
 
 
@@ -141,6 +144,6 @@ def of_frames(frames, rules):
         if key not in known:
             known[key] = _sign(frame[0] or "", frame[1] or "", rules)
         state = _then(state, known[key], rules)
-    told, around, stage, _ = state
+    told, around, stage, _, below = state
     codegen = None if stage is None else "WholeStageCodegen (%d)" % stage
-    return around or told or codegen or rules["unknown"]
+    return around or (rules["iterated"] if below else told) or codegen or rules["unknown"]

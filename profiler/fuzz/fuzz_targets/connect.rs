@@ -32,7 +32,7 @@ static ROUTER: LazyLock<(Runtime, Router)> = LazyLock::new(|| {
     let block = fixture().join("blocks").join(BLOCK);
     let volume = block_in(&block, FILES["manifest.json"].clone()).expect("the fixture's block");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    (runtime, pyroscope::router(Arc::new(store_of(volume))))
+    (runtime, pyroscope::router(Arc::new(store_of(volume)), None))
 });
 
 fuzz_target!(|input: (u8, bool, &[u8])| {

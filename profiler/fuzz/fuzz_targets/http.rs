@@ -37,7 +37,7 @@ static API: LazyLock<Api> = LazyLock::new(|| {
         spark: None,
         prices: Default::default(),
     };
-    let router = emberscope_serve::router(state, Access::LocalHostOnly, emberscope_serve::pyroscope::router(store));
+    let router = emberscope_serve::router(state, Access::LocalHostOnly, emberscope_serve::pyroscope::router(store, None));
     let (_, text) = get(&runtime, &router, "/api/v1/openapi.json").expect("the document");
     let document: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
     let name = |parameter: &serde_json::Value| {

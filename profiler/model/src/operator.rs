@@ -4,7 +4,8 @@
 //! number of their codegen stage and the prefix of the generated method, others by their class ([`rules`]); of all that
 //! tell, the one nearest to the leaf holds, since an operator's iterator calls that of its child. `Project` has an iterator of
 //! Scala's instead (`iter.map(project)`, ProjectExec of 3.x, ProjectEvaluatorFactory of 4.x): a frame of that and one of a
-//! projection, as the next, tell it together. Nothing but names is
+//! projection, as the next, tell it together. What else stands in iterators of Scala's that an operator calls is of an
+//! operator below it, and frames do not tell which: [`ITERATED`]. Nothing but names is
 //! read, so that stacks of any age can be asked. Names are anybody's words: what no rule knows is `unknown`, and values
 //! are from closed lists but for the number of a codegen stage.
 
@@ -60,8 +61,10 @@ pub struct OperatorWalk {
     stage: Option<u32>,
     /// The codegen stage whose code stands nearest to the leaf.
     nearest: Option<u32>,
-    /// The last frame is an iterator of Scala's.
+    /// The last frame is an iterator of Scala's that gives its next element.
     iterates: bool,
+    /// The operator that is told calls iterators of Scala's, and no frame since tells whose they are.
+    below: bool,
 }
 
 impl OperatorWalk {
@@ -74,28 +77,34 @@ impl OperatorWalk {
     fn told_by(self, sign: FrameSign, iterated: bool) -> Self {
         match sign.0 {
             Sign::Nothing => self,
-            Sign::Iterates => Self { iterates: true, ..self },
-            Sign::Projects if iterated => Self { told: Some(PROJECT), around: None, stage: None, ..self },
+            Sign::Iterates(next) => Self { iterates: next, below: self.told.is_some(), ..self },
+            Sign::Projects if iterated => {
+                Self { told: Some(PROJECT), nearest: self.nearest, ..Self::default() }
+            }
             Sign::Projects => self,
             // A method without an operator's prefix is called by one of the same stage: that holds.
-            Sign::Generated(stage, None) if self.stage == Some(stage) && self.around.is_none() => self,
+            Sign::Generated(stage, None) if self.stage == Some(stage) && self.around.is_none() => {
+                Self { below: false, ..self }
+            }
             Sign::Generated(stage, told) => {
-                Self { told, around: None, stage: Some(stage), nearest: Some(stage), iterates: false }
+                Self { told, stage: Some(stage), nearest: Some(stage), ..Self::default() }
             }
             Sign::Class(name, Claim::Around) => Self { around: Some(name), ..self },
             Sign::Class(name, Claim::Ground) if self == Self::default() => {
                 Self { around: Some(name), ..self }
             }
             Sign::Class(name, Claim::Python) => match self.told {
-                Some(told) if Operator::is_python(told) => self,
+                Some(told) if Operator::is_python(told) => Self { below: false, ..self },
                 _ => Self { around: Some(name), ..self },
             },
-            Sign::Class(name, Claim::Own) => Self { told: Some(name), around: None, stage: None, ..self },
-            Sign::Class(name, Claim::Shared) if self.told.is_none() => {
-                Self { told: Some(name), around: None, ..self }
+            Sign::Class(name, Claim::Own) => {
+                Self { told: Some(name), nearest: self.nearest, ..Self::default() }
+            }
+            Sign::Class(name, Claim::Shared) if self.told.is_none() || self.below => {
+                Self { told: Some(name), around: None, below: false, ..self }
             }
             Sign::Class(name, Claim::Unless(other)) if self.told != Some(other) => {
-                Self { told: Some(name), around: None, stage: None, ..self }
+                Self { told: Some(name), nearest: self.nearest, ..Self::default() }
             }
             Sign::Class(..) => self,
         }
@@ -110,6 +119,7 @@ impl OperatorWalk {
     pub fn operator(self) -> Operator {
         match self {
             Self { around: Some(name), .. } => Operator::Around(name),
+            Self { below: true, .. } => Operator::Around(ITERATED),
             Self { told: Some(name), .. } => Operator::Named(name),
             Self { stage: Some(stage), .. } => Operator::Codegen(stage),
             _ => Operator::Unknown,
@@ -127,8 +137,8 @@ enum Sign {
     /// Generated code of a codegen stage, and the operator that its method's prefix tells.
     Generated(u32, Option<&'static str>),
     Class(&'static str, Claim),
-    /// An iterator of Scala's gives its next element.
-    Iterates,
+    /// An iterator of Scala's; whether it gives its next element.
+    Iterates(bool),
     /// A row goes through a projection.
     Projects,
 }
@@ -138,6 +148,10 @@ const GENERATED: &str = "org.apache.spark.sql.catalyst.expressions.GeneratedClas
 const OF_STAGE: &str = "GeneratedIteratorForCodegenStage";
 /// The iterators of `map`, `filter` and others; the number behind it is the compiler's.
 const ITERATORS: &str = "scala.collection.Iterator$$anon$";
+/// Their methods by which an element is come to, the one that gives it first; `nextCur` is that of `flatMap`.
+const ITERATE: [&str; 3] = ["next", "hasNext", "nextCur"];
+/// What stands in iterators of Scala's that an operator calls: the filter, projection or generator below it.
+const ITERATED: &str = "(iterators)";
 /// What rows are projected by (UnsafeProjection.createObject, of code or without).
 const PROJECTIONS: [&str; 2] = [
     "org.apache.spark.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection",
@@ -179,8 +193,8 @@ fn sign(name: &str) -> Sign {
     }
     // `Class.<init>` and `Class.method`.
     let Some((class, method)) = name.rsplit_once('.') else { return Sign::Nothing };
-    if method == "next" && class.starts_with(ITERATORS) {
-        return Sign::Iterates;
+    if ITERATE.contains(&method) && class.starts_with(ITERATORS) {
+        return Sign::Iterates(Some(&method) == ITERATE.first());
     }
     if PROJECTIONS.contains(&class) {
         return Sign::Projects;

@@ -196,6 +196,8 @@ impl<T> Joined<T> {
 pub trait SparkSource: Send + Sync {
     /// The stages of an application. Waits at most `wait` for an answer that is on its way.
     fn stages(&self, app: &str, wait: Duration) -> Joined<SparkStages>;
+    /// The stages of an application as they were told last. Nobody is asked, and nothing is waited for.
+    fn told_stages(&self, app: &str) -> Option<Arc<SparkStages>>;
     /// The tasks of one attempt of a stage.
     fn tasks(&self, app: &str, stage: u32, attempt: u32, wait: Duration) -> Joined<SparkTasks>;
 }

@@ -52,7 +52,7 @@ pub(super) async fn answer(mut doors: Doors, mut state: ServeState, life: Lifecy
         );
     }
     let beat = tokio::spawn(serving::beat());
-    let calls = emberscope_serve::pyroscope::router(Arc::clone(&state.store));
+    let calls = emberscope_serve::pyroscope::router(Arc::clone(&state.store), state.spark.clone());
     let router = emberscope_serve::router(state, doors.access.clone(), calls);
     emberscope_serve::serve_all(take(&mut doors.listeners), router, metrics, life.stopped()).await;
     beat.abort();

@@ -38,5 +38,5 @@ pub fn record(config: RecordConfig, life: Lifecycle) -> Result<Answer, PipelineE
     let mut selection = config.selection(seen.iter().map(|total| &*total.labels))?;
     selection.matchers.extend(implied(config.kind, &selection.matchers));
     let group = grouped(config.kind, &selection.matchers, config.group.clone());
-    Ok(ByJob::new(&ByOperator::new(store.as_ref())).merge(&Query { group, ..query(selection) })?)
+    Ok(ByJob::new(&ByOperator::new(store.as_ref()), None).merge(&Query { group, ..query(selection) })?)
 }

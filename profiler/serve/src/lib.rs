@@ -154,7 +154,11 @@ impl ServeState {
         };
         let store = Arc::clone(&self.store);
         let key = Key::of(&work, &params, WallTime::now().floor(store.window_length()));
-        let work = move || work(&ByJob::new(&ByOperator::new(store.as_ref())), &params, &read(&params)?);
+        let spark = self.spark.clone();
+        let work = move || {
+            let by_operator = ByOperator::new(store.as_ref());
+            work(&ByJob::new(&by_operator, spark.as_deref()), &params, &read(&params)?)
+        };
         match key {
             Some(key) => self.queries.run_once(key, size, work).await,
             None => self.queries.run(size, work).await,

@@ -98,7 +98,7 @@ fn read(args: &FlamegraphArgs, output: &Output, dir: &Path, err: &mut dyn Write)
         .and_then(|asked| asked.query(&store));
     let query =
         asked.map_err(|error| CliError::Api { status: error.status.as_u16(), message: error.message })?;
-    let answer = ByJob::new(&ByOperator::new(&store))
+    let answer = ByJob::new(&ByOperator::new(&store), None)
         .merge(&query)
         .map_err(|error| CliError::Store(error.to_string()))?;
     let options = ExportOptions {

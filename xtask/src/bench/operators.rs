@@ -29,14 +29,14 @@ const WORK: Duration = Duration::from_secs(3600);
 const KEPT: Duration = Duration::from_secs(120);
 /// Until a window is answered for: two of 2 s, and what closing takes.
 const VISIBLE_AFTER: Duration = Duration::from_secs(8);
-/// How the queries with an operator, and what it is called in answers.
+/// How the queries with an operator, and what it is called in answers. What it has together with others counts as its own.
 const PAIRS: [(&str, &[&str]); 5] = [
     ("sort", &["Sort"]),
-    ("hash_aggregate", &["HashAggregate", "Exchange (write)", "Exchange (read)"]),
+    ("hash_aggregate", &["HashAggregate", "Exchange (write)", "Exchange (read)", "Exchange"]),
     ("window", &["Window"]),
     // With the filter that drops what it makes.
     ("generate", &["Generate", "Filter"]),
-    ("exchange", &["Exchange (write)", "Exchange (read)"]),
+    ("exchange", &["Exchange (write)", "Exchange (read)", "Exchange"]),
 ];
 /// Queries that are in no pair.
 const QUERIES: usize = 20;
@@ -218,7 +218,11 @@ fn pairs(daemon: &Daemon, spark: &str, range: &str, ran: &[Ran]) -> Result<Vec<R
         for ran in ran.iter().filter(|ran| ran.name == name && ran.time > 1) {
             for (operator, of, samples) in operators(daemon, range, ran.execution)? {
                 all += samples;
-                if of == "operator" && names.contains(&operator.as_str()) {
+                let alone =
+                    operator.split_once(" (").filter(|_| of == "fused").map_or(&*operator, |(all, _)| all);
+                let is_its = of == "operator" && names.contains(&alone)
+                    || of == "fused" && alone.split('+').any(|one| names.contains(&one));
+                if is_its {
                     own += samples;
                 }
                 *of_query.entry(shown(operator, &of)).or_default() += samples;

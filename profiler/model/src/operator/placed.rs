@@ -1,23 +1,18 @@
 //! Samples put to the operators of a plan: what frames tell, and what the plan tells where they do not.
 //!
 //! In: a [`SparkPlan`], an [`Operator`] that frames told, and the codegen stage whose code stands nearest to the leaf. Out:
-//! a [`Placed`]. The loop of a codegen stage is in `processNext`; by Spark's code generation it holds the operators from
-//! the one that gives the stage's rows away down to the first that takes in all rows before it gives one (its input has
-//! a method of its own, which frames tell), or to the stage's inputs. One operator there has the loop's samples;
-//! up to [`MAX_FUSED`] are told together, since no frame and no plan can part them. What is more, and a number that two
-//! different stages of a plan have (subqueries and cached tables count anew), stays the codegen stage's.
+//! a [`Placed`]. What several operators share is told of all of them together ([`loops`]).
 
-use super::Operator;
 use super::nodes::PYTHON;
 use super::rules::RESULT;
+use super::{ITERATED, Operator};
 use crate::{PlanNode, SparkPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Operators of one loop that are told together: of more it is not said any more what a sample works for.
-const MAX_FUSED: usize = 4;
-/// Operators that take in all rows before they give one, in a method of their own: `doAggregateWithKeys`,
-/// `doAggregateWithoutKey` (AggregateCodegenSupport.scala), `addToSorter` (SortExec.scala).
-const BLOCKING: [&str; 3] = ["HashAggregate", "Sort", "SortAggregate"];
+mod loops;
+
+/// What sends rows from one Spark stage to the next.
+const EXCHANGE: &str = "Exchange";
 /// Names that classes have together which several operators use: readers of files, tables of hashed rows.
 const KINDS: [&str; 2] = ["HashJoin", "Scan"];
 /// What sends its rows to all executors by way of the driver.
@@ -114,7 +109,7 @@ fn is_of(node: &PlanNode, operator: &str) -> bool {
         node.name.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
     match operator {
-        "Exchange (write)" | "Exchange (read)" => &*node.name == "Exchange",
+        "Exchange (write)" | "Exchange (read)" => &*node.name == EXCHANGE,
         "HashJoin" => begins("BroadcastHashJoin") || begins("ShuffledHashJoin"),
         "WriteToDataSourceV2" => SINKS.into_iter().any(begins),
         operator => begins(operator),
@@ -169,6 +164,7 @@ impl<'p> PlanOperators<'p> {
             }
             Operator::Codegen(stage) => self.in_loop(stage, part).unwrap_or(told),
             Operator::Around(RESULT) => self.broadcast(part).unwrap_or(told),
+            Operator::Around(ITERATED) => self.in_iterators(part).unwrap_or(told),
             Operator::Around(_) | Operator::Unknown => told,
         }
     }
@@ -205,70 +201,6 @@ impl<'p> PlanOperators<'p> {
             narrow(&mut found, |id| self.plan.node(id).is_some_and(|node| node.codegen == codegen));
         }
         found
-    }
-
-    /// What has the samples of a codegen stage's loop.
-    fn in_loop(&self, stage: u32, part: Option<u32>) -> Option<Placed> {
-        let is_in = |id: u32| self.plan.node(id).is_some_and(|node| node.codegen == Some(stage));
-        let nodes = self.plan.nodes().iter().map(|node| node.id).filter(|id| is_in(*id));
-        let mut tops: Vec<u32> = nodes.filter(|id| !self.plan.parents(*id).any(is_in)).collect();
-        narrow(&mut tops, |id| part.is_some() && self.parts.get(&id).copied() == part);
-        let mut loops: Vec<(Vec<&str>, Vec<u32>)> = Vec::new();
-        for top in tops {
-            let nodes = self.loop_below(top);
-            let mut names: Vec<&str> = Vec::new();
-            for name in nodes.iter().filter_map(|id| self.plan.node(*id)).map(operator_of) {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-            match loops.first_mut() {
-                Some((other, all)) if *other == names => all.extend(nodes),
-                _ => loops.push((names, nodes)),
-            }
-        }
-        let (names, nodes) = loops.pop().filter(|_| loops.is_empty())?;
-        match names.as_slice() {
-            [] => None,
-            [name] => Some(Placed { of: PlacedAs::Operator, name: (*name).to_owned(), nodes }),
-            names if names.len() > MAX_FUSED => None,
-            names => {
-                let name = format!("{} (codegen {stage})", names.join("+"));
-                Some(Placed { of: PlacedAs::Fused, name, nodes })
-            }
-        }
-    }
-
-    /// The operators of a loop, those that give rows first: from its top down.
-    fn loop_below(&self, top: u32) -> Vec<u32> {
-        let codegen = self.plan.node(top).and_then(|node| node.codegen);
-        let (mut found, mut todo) = (Vec::new(), vec![top]);
-        while let Some(node) = todo.pop().and_then(|id| self.plan.node(id)) {
-            if node.codegen != codegen || found.contains(&node.id) {
-                continue;
-            }
-            found.push(node.id);
-            if !BLOCKING.contains(&&*node.name) {
-                todo.extend(self.plan.children(node.id));
-            }
-        }
-        found.reverse();
-        found
-    }
-
-    /// The operator that takes in all rows in whose method a compiled node's code stands. None: it stands in a loop of the
-    /// stage, or is not compiled.
-    pub fn method_of(&self, id: u32) -> Option<u32> {
-        let codegen = self.plan.node(id)?.codegen?;
-        let mut at = id;
-        loop {
-            let mut above = self.plan.parents(at).filter_map(|parent| self.plan.node(parent));
-            let above = above.find(|node| node.codegen == Some(codegen))?;
-            if BLOCKING.contains(&&*above.name) {
-                return Some(above.id);
-            }
-            at = above.id;
-        }
     }
 }
 

@@ -5,7 +5,9 @@
 
 use super::nodes::{NODES, PYTHON};
 use super::rules::{BEGINNINGS, CLASSES, Claim, PREFIXES, WORDS};
-use super::{GENERATED, ITERATORS, MAX_STAGE, OF_STAGE, Operator, PROJECT, PROJECTIONS, WORKERS};
+use super::{
+    GENERATED, ITERATE, ITERATED, ITERATORS, MAX_STAGE, OF_STAGE, Operator, PROJECT, PROJECTIONS, WORKERS,
+};
 use std::path::Path;
 
 /// A string of JSON: names of the rules have nothing that is to be escaped.
@@ -49,6 +51,8 @@ fn table() -> String {
         ("max_stage", MAX_STAGE.to_string()),
         ("workers", list(&WORKERS)),
         ("iterators", text(ITERATORS)),
+        ("iterate", list(&ITERATE)),
+        ("iterated", text(ITERATED)),
         ("projections", list(&PROJECTIONS)),
         ("project", text(PROJECT)),
         ("prefixes", named(PREFIXES)),

@@ -4,6 +4,8 @@
 
 use super::*;
 
+mod iterators;
+
 fn long(name: &str) -> String {
     let name = name.replacen("E.", "S.sql.execution.", usize::from(name.starts_with("E.")));
     let name = name.replacen("S.", "org.apache.spark.", usize::from(name.starts_with("S.")));
@@ -78,35 +80,6 @@ fn rows_for_the_driver_are_packed_around_operators() {
         (
             &format!("{TASK} {NEXT} G1.bhj_doConsume_0$ S.broadcast.TorrentBroadcast.getValue"),
             "BroadcastHashJoin",
-        ),
-    ]);
-}
-
-/// A sort without whole-stage code, whose input's iterator is Scala's (3.5.9 on Scala 2.12, 4.3.0 on 2.13).
-#[test]
-fn a_projection_that_an_iterator_calls_is_the_projects() {
-    let sort = format!("{TASK} {WRITE_V2} E.SortExec.$anonfun$doExecute$1 E.UnsafeExternalRowSorter.sort");
-    let projection = "S.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply";
-    let concat = "S.unsafe.types.UTF8String.concat";
-    all(&[
-        (
-            &format!("{sort} scala.collection.Iterator$$anon$10.next {projection} {projection} {concat}"),
-            "Project",
-        ),
-        (&format!("{sort} scala.collection.Iterator$$anon$9.next {projection}:47 {concat}"), "Project"),
-        // Its own, as an operator's that calls one itself.
-        (&format!("{sort} {projection} {concat}"), "Sort"),
-        (&format!("{sort} scala.collection.Iterator$$anon$10.next"), "Sort"),
-        (
-            &format!("{sort} scala.collection.Iterator$$anon$10.next scala.Function1.apply {projection}"),
-            "Sort",
-        ),
-        (&format!("{sort} scala.collection.Iterator$$anon$10.hasNext {projection}"), "Sort"),
-        (
-            &format!(
-                "{TASK} scala.collection.Iterator$$anon$10.next E.joins.HashJoin.$anonfun$join$1 {projection}"
-            ),
-            "unknown",
         ),
     ]);
 }

@@ -29,7 +29,7 @@ use axum::Router;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use axum::routing::{get, post};
-use emberscope_model::WallTime;
+use emberscope_model::{SparkSource, WallTime};
 use emberscope_store::{ByJob, ByOperator, Store};
 use error::CallError;
 pub(super) use error::refused;
@@ -37,27 +37,37 @@ use request::GetSettingsRequest;
 use response::GetSettingsResponse;
 use std::sync::Arc;
 
-/// The service's methods, answered from `store`.
-pub fn router(store: Arc<dyn Store>) -> Router {
+/// What is asked.
+#[derive(Clone)]
+struct Sources {
+    store: Arc<dyn Store>,
+    /// Who asks Spark, where anybody does.
+    spark: Option<Arc<dyn SparkSource>>,
+}
+
+impl Sources {
+    /// The store, to be asked for what no set of labels has, too.
+    fn asked<R>(&self, work: impl FnOnce(&dyn Store) -> R) -> R {
+        work(&ByJob::new(&ByOperator::new(&*self.store), self.spark.as_deref()))
+    }
+}
+
+/// The service's methods, answered from `store`; `spark` is who asks Spark, where anybody does.
+pub fn router(store: Arc<dyn Store>, spark: Option<Arc<dyn SparkSource>>) -> Router {
     Router::new()
         .route("/querier.v1.QuerierService/{method}", post(querier))
         .route("/settings.v1.SettingsService/{method}", post(settings))
         .route("/pyroscope/render-diff", get(render_diff))
-        .with_state(store)
-}
-
-/// The store, to be asked for what no set of labels has, too.
-fn asked<R>(store: &dyn Store, work: impl FnOnce(&dyn Store) -> R) -> R {
-    work(&ByJob::new(&ByOperator::new(store)))
+        .with_state(Sources { store, spark })
 }
 
 /// `GET /pyroscope/render-diff`, an older call than Connect's: its errors are Connect's all the same.
-async fn render_diff(State(store): State<Arc<dyn Store>>, RawQuery(raw): RawQuery) -> Response {
+async fn render_diff(State(sources): State<Sources>, RawQuery(raw): RawQuery) -> Response {
     let now = WallTime::now();
     // Its selectors are compiled in the call's turn.
     let work = move || {
         let diff = comparing::RenderDiff::read(raw.as_deref().unwrap_or_default(), now)?;
-        asked(&*store, |store| diff.answer(store))
+        sources.asked(|store| diff.answer(store))
     };
     connect::plain_json(work).await
 }
@@ -69,37 +79,33 @@ async fn settings(Path(method): Path<String>, request: Request) -> Response {
     }
 }
 
-async fn querier(
-    State(store): State<Arc<dyn Store>>,
-    Path(method): Path<String>,
-    request: Request,
-) -> Response {
+async fn querier(State(sources): State<Sources>, Path(method): Path<String>, request: Request) -> Response {
     match method.as_str() {
         "ProfileTypes" => {
-            connect::unary(request, move |r| asked(&*store, |store| labels::profile_types(store, r))).await
+            connect::unary(request, move |r| sources.asked(|store| labels::profile_types(store, r))).await
         }
         "LabelNames" => {
-            connect::unary(request, move |r| asked(&*store, |store| labels::label_names(store, r))).await
+            connect::unary(request, move |r| sources.asked(|store| labels::label_names(store, r))).await
         }
         "LabelValues" => {
-            connect::unary(request, move |r| asked(&*store, |store| labels::label_values(store, r))).await
+            connect::unary(request, move |r| sources.asked(|store| labels::label_values(store, r))).await
         }
-        "Series" => connect::unary(request, move |r| asked(&*store, |store| labels::series(store, r))).await,
+        "Series" => connect::unary(request, move |r| sources.asked(|store| labels::series(store, r))).await,
         "GetProfileStats" => {
-            connect::unary(request, move |r| asked(&*store, |store| labels::stats(store, r))).await
+            connect::unary(request, move |r| sources.asked(|store| labels::stats(store, r))).await
         }
         "SelectMergeStacktraces" => {
-            connect::sampled(request, move |r| asked(&*store, |store| profiles::stacktraces(store, r))).await
+            connect::sampled(request, move |r| sources.asked(|store| profiles::stacktraces(store, r))).await
         }
         "SelectMergeSpanProfile" => {
-            connect::sampled(request, move |r| asked(&*store, |store| profiles::spans(store, r))).await
+            connect::sampled(request, move |r| sources.asked(|store| profiles::spans(store, r))).await
         }
         "SelectMergeProfile" => {
-            connect::sampled(request, move |r| asked(&*store, |store| profiles::profile(store, r))).await
+            connect::sampled(request, move |r| sources.asked(|store| profiles::profile(store, r))).await
         }
-        "Diff" => connect::sampled(request, move |r| asked(&*store, |store| comparing::diff(store, r))).await,
+        "Diff" => connect::sampled(request, move |r| sources.asked(|store| comparing::diff(store, r))).await,
         "SelectSeries" => {
-            connect::sampled(request, move |r| asked(&*store, |store| profiles::series(store, r))).await
+            connect::sampled(request, move |r| sources.asked(|store| profiles::series(store, r))).await
         }
         _ => {
             let error = CallError::unimplemented(format!("{method:?} is not offered by this QuerierService"));

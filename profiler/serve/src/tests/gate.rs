@@ -156,7 +156,7 @@ async fn head_is_get_without_the_body() {
 
 #[tokio::test]
 async fn pyroscopes_clients_are_refused_in_their_own_words() {
-    let calls = || crate::pyroscope::router(Arc::new(three_windows()));
+    let calls = || crate::pyroscope::router(Arc::new(three_windows()), None);
     let path = "/querier.v1.QuerierService/ProfileTypes";
     let locked = router(state(three_windows()), Access::token("s3cret").unwrap(), calls());
     let got = send(locked, request("POST", path)).await;

@@ -21,22 +21,37 @@ const fn place(key: LabelKey) -> usize {
 }
 
 impl Known {
-    /// What is kept of an application.
+    /// What is kept of an application, and what Spark said of it `later`, which counts where both tell of a stage.
     ///
     /// # Errors
     /// As [`Store::spark_facts`].
-    pub fn of(store: &dyn Store, app: &str, range: TimeRange) -> Result<Self, StoreError> {
+    pub fn of(
+        store: &dyn Store,
+        app: &str,
+        range: TimeRange,
+        later: Option<&SparkStages>,
+    ) -> Result<Self, StoreError> {
         if app.is_empty() {
             return Ok(Self::default());
         }
-        let stages = SparkStages::of_facts(app, store.spark_facts(app, range)?);
-        let of = |stage: SparkStage| {
+        let kept = SparkStages::of_facts(app, store.spark_facts(app, range)?);
+        let of = |stage: &SparkStage| {
             // The first is the one that made it (`Stage.firstJobId`, Spark 3.5); for later ones it was there.
             let job = stage.job_ids.first().map(u32::to_string).unwrap_or_default();
-            let sql = stage.sql.map(|sql| sql.id.to_string()).unwrap_or_default();
+            let sql = stage.sql.as_ref().map(|sql| sql.id.to_string()).unwrap_or_default();
             (stage.id.to_string().into(), [job.into(), sql.into()])
         };
-        Ok(Self(stages.into_iter().flat_map(|stages| stages.stages).map(of).collect()))
+        let mut all: FastMap<Arc<str>, [Arc<str>; 2]> = FastMap::default();
+        for (stage, told) in kept.iter().chain(later).flat_map(|told| &told.stages).map(of) {
+            // Spark may have told of its stages and not of their jobs.
+            let known = all.entry(stage).or_default();
+            for (known, told) in
+                known.iter_mut().zip(told).filter(|(_, told): &(_, Arc<str>)| !told.is_empty())
+            {
+                *known = told;
+            }
+        }
+        Ok(Self(all))
     }
 
     /// The value of a stage; what is of no stage has none.

@@ -3,7 +3,8 @@
 //! In: a store, and questions that name [`LabelKey::SparkJob`], [`LabelKey::Sql`] or [`LabelKey::AppRun`] among the labels
 //! that select or group. Out: the answers. Of stages by what Spark said of them and the store keeps as facts, so that windows
 //! of any age can be asked, with the driver gone: a condition becomes one on stages; what is grouped is asked by application
-//! and stage, and put together. A stage of which Spark said nothing that is kept is `unknown`: REST is off, or the stage is
+//! and stage, and put together. What Spark said last may not be kept yet: where
+//! somebody here asks it, that counts as well. A stage of which it said nothing is `unknown`: REST is off, or the stage is
 //! younger than the last time that Spark was asked. Of applications by their drivers ([`runs`]). Questions that do not name
 //! these go to the store as they are. Limit: [`MAX_APPS`].
 
@@ -13,8 +14,8 @@ use super::error::StoreError;
 use super::values::{LabelValue, LabelledSeries, prefix_value, sort_values};
 use emberscope_model::{
     Answer, Detail, Frame, LabelKey, LabelSet, LabelTotal, LedgerTotal, MatchOp, Matcher, MethodAnswer,
-    Pauses, ProcessRecord, Query, SampleKind, Selection, SeriesPoint, SparkFact, SparkFacts, Summary,
-    TimeRange, Window,
+    Pauses, ProcessRecord, Query, SampleKind, Selection, SeriesPoint, SparkFact, SparkFacts, SparkSource,
+    Summary, TimeRange, Window,
 };
 use known::Known;
 use regroup::Regroup;
@@ -31,15 +32,22 @@ mod tree;
 const MAX_APPS: usize = 64;
 
 /// A store that can be asked for jobs and executions, too.
-pub struct ByJob<'a>(&'a dyn Store);
+pub struct ByJob<'a>(&'a dyn Store, Option<&'a dyn SparkSource>);
 
 /// Values of labels, in the order of their keys.
 type Labels = Vec<(LabelKey, Arc<str>)>;
 
 impl<'a> ByJob<'a> {
-    /// The same store.
-    pub fn new(store: &'a dyn Store) -> Self {
-        Self(store)
+    /// The same store. `source` is who asks Spark for answers that say its words as they are now: what a table names
+    /// can be asked for at once. Spark is not asked here.
+    pub fn new(store: &'a dyn Store, source: Option<&'a dyn SparkSource>) -> Self {
+        Self(store, source)
+    }
+
+    /// What Spark said of an application's stages, as it is kept, and later.
+    fn known(&self, app: &str, range: TimeRange) -> Result<Known, StoreError> {
+        let later = self.1.and_then(|source| source.told_stages(app));
+        Known::of(self.0, app, range, later.as_deref())
     }
 
     /// The applications of a selection: those that only slept have a line in the ledger, imported ones only samples.
@@ -74,13 +82,13 @@ impl<'a> ByJob<'a> {
         match apps.as_slice() {
             [] => matchers.extend(of_stages.iter().map(|matcher| Known::default().on_stages(matcher))),
             [app] => {
-                let known = Known::of(self.0, app, range)?;
+                let known = self.known(app, range)?;
                 matchers.extend(of_stages.iter().map(|matcher| known.on_stages(matcher)));
             }
             // Grafana's "All" is a condition that all fulfil.
             several => {
                 for app in several.get(..MAX_APPS).unwrap_or(several) {
-                    let known = Known::of(self.0, app, range)?;
+                    let known = self.known(app, range)?;
                     if !of_stages.iter().all(|matcher| known.all_fulfil(matcher)) {
                         return Err(StoreError::OfWhichApp { key: first.key });
                     }
@@ -113,7 +121,7 @@ impl<'a> ByJob<'a> {
             if apps.len() > MAX_APPS {
                 return Err(StoreError::TooLarge { what: "applications", limit: MAX_APPS });
             }
-            let known = apps.into_iter().map(|app| Ok((app.clone(), Known::of(self.0, &app, range)?)));
+            let known = apps.into_iter().map(|app| Ok((app.clone(), self.known(&app, range)?)));
             regroup.known = known.collect::<Result<_, StoreError>>()?;
         }
         Ok(Some(regroup))

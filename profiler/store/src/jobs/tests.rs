@@ -5,6 +5,8 @@ use emberscope_model::{
     SparkFactKind, Stack, StackEnd, Tree, WallTime,
 };
 
+mod said;
+
 fn fact(app: &str, kind: SparkFactKind, id: &str, refs: &[u32], begun: WallTime) -> SparkFact {
     let (begun, fetched) = (Some(begun), begun);
     SparkFact { app: app.into(), refs: refs.into(), begun, fetched, ..SparkFact::new(kind, id) }
@@ -103,7 +105,7 @@ const A: (LabelKey, &[&str]) = (LabelKey::App, &["a"]);
 #[test]
 fn samples_stand_under_their_query_and_their_job() {
     let store = store();
-    let store = ByJob::new(&store);
+    let store = ByJob::new(&store, None);
     let a = is(A.0, A.1);
     let tree = store.merge(&query(&[LabelKey::Sql], std::slice::from_ref(&a))).unwrap().tree;
     let want = [
@@ -154,7 +156,7 @@ fn samples_stand_under_their_query_and_their_job() {
 #[test]
 fn a_condition_is_one_on_stages() {
     let store = store();
-    let store = ByJob::new(&store);
+    let store = ByJob::new(&store, None);
     let samples = |conditions: &[(LabelKey, MatchOp)]| {
         let summary = store.summary(&query(&[], &[&[is(A.0, A.1)], conditions].concat())).unwrap();
         summary.quality.samples
@@ -178,7 +180,7 @@ fn a_condition_is_one_on_stages() {
 #[test]
 fn a_number_of_several_applications_is_refused() {
     let store = store();
-    let store = ByJob::new(&store);
+    let store = ByJob::new(&store, None);
     let refused = store.summary(&query(&[], &[is(LabelKey::Sql, &["12"])]));
     let Err(StoreError::OfWhichApp { key: LabelKey::Sql }) = refused else { panic!("{refused:?}") };
     let refused =
@@ -192,7 +194,7 @@ fn a_number_of_several_applications_is_refused() {
 #[test]
 fn values_series_and_exact_sums_by_query() {
     let store = store();
-    let store = ByJob::new(&store);
+    let store = ByJob::new(&store, None);
     let values = |query: &Query, key| -> Vec<(String, u64)> {
         let values = store.values(query, key).unwrap().into_iter();
         values.map(|known| (known.value.to_string(), known.count)).collect()
@@ -218,7 +220,7 @@ fn values_series_and_exact_sums_by_query() {
 fn the_rest_is_passed_on() {
     let store = store();
     let asked = query(&[LabelKey::Stage], &[is(A.0, A.1)]);
-    let of_jobs = ByJob::new(&store);
+    let of_jobs = ByJob::new(&store, None);
     assert_eq!(drawn(&of_jobs.merge(&asked).unwrap().tree), drawn(&store.merge(&asked).unwrap().tree));
     assert_eq!(of_jobs.totals(&asked).unwrap().len(), store.totals(&asked).unwrap().len());
     assert_eq!(of_jobs.span(), store.span());
@@ -252,7 +254,7 @@ fn an_applications_processes_are_of_its_run_on_nodes_that_know_no_more_than_its_
         lost: LostCounts::default(),
         partial: false,
     });
-    let store = ByJob::new(&store);
+    let store = ByJob::new(&store, None);
     let samples = |condition| store.summary(&query(&[], &[condition])).unwrap().quality.samples;
     assert_eq!(samples(is(LabelKey::AppRun, &["nightly"])), 5);
     assert_eq!(samples(is(LabelKey::AppRun, &["nightly", "weekly"])), 69);

@@ -86,6 +86,36 @@ fn a_loop_ends_at_who_takes_in_all_rows() {
     assert_eq!(in_loop(&generate, 1).1, "Range+Project+Generate (codegen 1)");
 }
 
+/// Without whole-stage code: `generate with` of tests/jobs/queries.py, and an exchange.
+#[test]
+fn iterators_are_of_the_operators_that_are_such() {
+    let iterators = |plan: &SparkPlan, part: Option<u32>| {
+        let Placed { of, name, nodes } =
+            PlanOperators::new(plan).place(Operator::Around("(iterators)"), None, part);
+        (of, name, nodes)
+    };
+    let generate = plan(
+        "5 - Range\n4 - Filter\n3 - Project\n2 - Generate\n1 - Filter\n0 - OverwriteByExpression noop-table",
+        &[(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)],
+    );
+    let fused = (PlacedAs::Fused, "Filter+Project+Generate (iterators)".to_owned(), vec![4, 3, 2, 1]);
+    assert_eq!(iterators(&generate, None), fused);
+    let exchange = plan("3 - Range\n2 - Exchange\n1 - AdaptiveSparkPlan\n0 - X", &[(1, 0), (2, 1), (3, 2)]);
+    let alone = (PlacedAs::Operator, "Exchange".to_owned(), vec![2]);
+    assert_eq!(iterators(&exchange, None), alone);
+    // Those that are compiled have methods of their own, and a part has its own.
+    let mixed = plan(
+        "5 1 Range\n4 1 Filter\n3 - Exchange\n2 - Filter\n1 - Exchange\n0 - Project",
+        &[(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)],
+    );
+    let part = PlanOperators::new(&mixed).part(&BTreeSet::from([1]));
+    assert_eq!(iterators(&mixed, part), (PlacedAs::Operator, "Exchange".into(), vec![3]));
+    let part = PlanOperators::new(&mixed).parts.get(&2).copied();
+    assert_eq!(iterators(&mixed, part).1, "Exchange+Filter (iterators)");
+    let none = plan("1 1 Range\n0 - OverwriteByExpression noop-table", &[(1, 0)]);
+    assert_eq!(iterators(&none, None), (PlacedAs::Around, "(iterators)".into(), vec![]));
+}
+
 #[test]
 fn what_is_large_or_has_a_number_twice_stays_the_codegen_stage_s() {
     let five = plan("5 1 A\n4 1 B\n3 1 C\n2 1 D\n1 1 E", &[(5, 4), (4, 3), (3, 2), (2, 1)]);

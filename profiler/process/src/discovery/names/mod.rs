@@ -182,6 +182,10 @@ impl SparkSource for SparkNames {
     fn stages(&self, app: &str, wait: Duration) -> Joined<SparkStages> {
         self.ask(Question { app: app.to_owned(), tasks: None }, wait)
     }
+    fn told_stages(&self, app: &str) -> Option<Arc<SparkStages>> {
+        let told = self.shared.lock().kept.value(&Question { app: app.to_owned(), tasks: None })?;
+        SparkStages::kept(&told)
+    }
     fn tasks(&self, app: &str, stage: u32, attempt: u32, wait: Duration) -> Joined<SparkTasks> {
         self.ask(Question { app: app.to_owned(), tasks: Some((stage, attempt)) }, wait)
     }
