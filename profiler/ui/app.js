@@ -175,7 +175,6 @@ function unasked(state) {
   busy.hidden = true;
   view.removeAttribute('aria-busy');
   place(state.view === 'versus' ? nothing('Which two runs?', h('span', {}, 'Choose them in the ', h('a', { href: store.href({ view: 'runs', ...FRESH }) }, 'list of runs'), '.'))
-    : state.view === 'queries' ? nothing('Queries of which application?', h('span', {}, 'Choose one in the ', h('a', { href: store.href({ view: 'apps', ...FRESH }) }, 'table of applications'), '.'))
     : state.view === 'compare' ? h('div', {}, compare.sides(state, store, null), nothing('What is to be compared?', 'The left side is what the filters and the timeline select. Add above what is different on the right: another stage, executor or application, or another time.'))
     : nothing('Slow tasks of which stage?', h('span', {}, 'Choose an application, then a stage in the ', h('a', { href: store.href({ view: 'stages', ...FRESH }) }, 'table of stages'), '.')));
 }

@@ -57,8 +57,8 @@ export function renew(host, fill) {
   if (scrollLeft) host.querySelector('.scroll')?.scrollTo(scrollLeft, 0);
 }
 
-/** The table. `set({ts, tq})` keeps order and search. */
-export function table({ caption, columns, rows, order, usual, search, set, link, label, none }) {
+/** The table. `set({ts, tq})` keeps order and search; a `short` one has neither. */
+export function table({ caption, columns, rows, order, usual, search, set, link, label, none, short }) {
   const now = order || usual;
   const found = sorted(filtered(rows, columns, search), columns, now);
   const body = h('tbody');
@@ -81,7 +81,7 @@ export function table({ caption, columns, rows, order, usual, search, set, link,
   const filter = h('input', { type: 'search', class: 'filter', placeholder: `Search ${label}`, aria: { label: `Search ${label}` }, value: search, on: { input: (e) => set({ tq: e.target.value }) } });
   const result = found.length === rows.length ? `${rows.length} ${label}` : `${found.length} of ${rows.length} ${label}`;
   return h('section', { class: 'table' },
-    h('div', { class: 'table-head' }, h('h2', {}, caption), filter, h('span', { class: 'muted', role: 'status' }, result)),
+    h('div', { class: 'table-head' }, h('h2', {}, caption), ...(short ? [] : [filter, h('span', { class: 'muted', role: 'status' }, result)])),
     found.length === 0 ? h('p', { class: 'empty' }, rows.length === 0 ? none : 'Nothing here has these words.')
       : h('div', { class: 'scroll', tabindex: '0', role: 'region', aria: { label: caption } }, h('table', {}, h('caption', { class: 'quiet' }, caption), h('thead', {}, h('tr', {}, head)), body)),
     foot);

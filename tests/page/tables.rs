@@ -31,10 +31,12 @@ pub fn all(seen: &Seen) -> Result<()> {
     seen.text("No samples here")
 }
 
-/// Queries want an application; of these nothing is told, so that all tasks are of no known query. Tasks and the tax.
+/// Of these applications nothing is told, so that all tasks are of no known query. Tasks and the tax.
 fn spark_words(seen: &Seen) -> Result<()> {
     seen.see("#view=queries")?;
-    seen.text("Queries of which application?")?;
+    seen.text("no query known")?;
+    seen.press("tbody a")?;
+    seen.hash_has("app=app-")?;
     seen.see("#view=queries&app=app-2")?;
     seen.text("no query known")?;
     seen.press("tbody a")?;

@@ -9,6 +9,7 @@ mod figures;
 mod hour;
 mod ingest;
 mod kills;
+mod week;
 
 use figures::Line;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ struct Options {
     real: Option<PathBuf>,
 }
 
-const USAGE: &str = "bench store [--only ingest|asks|kills|real] [--dir DIR] [--kills 1000] [--times 100]\n\
+const USAGE: &str = "bench store [--only ingest|asks|kills|real|week] [--dir DIR] [--kills 1000] [--times 100]\n\
     \x20           [--memory-mib 20] [--cache-mib 12] [--real DATA-DIR]\n\
     --dir     where the hour is written and left; one that is there is asked as it is\n\
     --real    the data directory of a stopped daemon, for bytes a sample of real data";
@@ -53,6 +54,10 @@ fn options() -> Result<Options, String> {
 
 fn run(options: &Options) -> Result<bool, String> {
     let scratch = std::env::temp_dir().join(format!("emberscope-bench-store-{}", std::process::id()));
+    if options.only.as_deref() == Some("week") {
+        let dir = options.dir.as_deref().ok_or("week needs --dir, where it is to be written")?;
+        return week::write(dir).map(|()| true);
+    }
     let dir = options.dir.clone().unwrap_or_else(|| scratch.join("hour"));
     let wants = |what: &str| options.only.as_deref().is_none_or(|only| only == what);
     let mut lines: Vec<Line> = Vec::new();

@@ -29,6 +29,10 @@ const NOT_ASKED: &str = "Spark was not asked.";
 pub const WAIT: Duration = Duration::from_secs(3);
 /// Applications, or stages for their tasks, that are asked about in one answer.
 pub const MAX_ASKED: usize = 4;
+/// How long after an application's last window Spark's last words of it may be kept.
+const LAST_WORDS: Duration = Duration::from_secs(3600);
+/// Those of which it is told what is kept, where no more are asked about.
+const MAX_KEPT: usize = 32;
 
 /// The value of `join=`: whether Spark is asked. The default is `auto`.
 ///
@@ -40,15 +44,37 @@ pub fn wanted(params: &Params) -> Result<bool, ApiError> {
 
 /// What a store keeps of Spark's words for the range of an answer.
 pub struct KeptWords<'a> {
-    /// The store of the answer.
-    pub store: &'a dyn Store,
-    /// The range of the answer.
-    pub range: TimeRange,
+    store: &'a dyn Store,
+    range: TimeRange,
+    /// When each application was seen, where that is known: of a week's hundred each is looked for in its own hour.
+    seen: BTreeMap<String, TimeRange>,
 }
 
-impl KeptWords<'_> {
+impl<'a> KeptWords<'a> {
+    /// What is kept of a range, whenever applications were seen in it.
+    pub fn of(store: &'a dyn Store, range: TimeRange) -> Self {
+        Self { store, range, seen: BTreeMap::new() }
+    }
+
+    /// The same, with when applications were seen: each as often as it was.
+    pub fn seen<'s>(mut self, all: impl Iterator<Item = (&'s str, TimeRange)>) -> Self {
+        for (app, seen) in all {
+            match self.seen.get_mut(app) {
+                Some(known) => {
+                    known.from = known.from.min(seen.from);
+                    known.until = known.until.max(seen.until);
+                }
+                None => {
+                    self.seen.insert(app.to_owned(), seen);
+                }
+            }
+        }
+        self
+    }
+
     fn stages(&self, app: &str) -> Option<SparkStages> {
-        match self.store.spark_facts(app, self.range) {
+        let seen = self.seen.get(app).map(|seen| TimeRange { until: seen.until.plus(LAST_WORDS), ..*seen });
+        match self.store.spark_facts(app, seen.unwrap_or(self.range)) {
             Ok(facts) => SparkStages::of_facts(app, facts),
             Err(error) => {
                 tracing::warn!(%error, "names that are kept are not told");
@@ -104,6 +130,13 @@ impl<T: Told> Answered<T> {
         }
     }
 
+    /// What is kept alone.
+    fn of_store(words: Words<'_>, key: &T::Key) -> Self {
+        let kept = words.kept.and_then(|kept| T::kept(kept, key)).map(Arc::new);
+        let none = Joined::NotAsked(String::new());
+        Self { joined: kept.map_or(none, |kept| Joined::Kept(kept, String::new())), kept: Some(None) }
+    }
+
     /// What `of` finds in what Spark told, else in what is kept, and whether only the store has it.
     fn find<V>(&mut self, words: Words<'_>, key: &T::Key, of: impl Fn(&T) -> Option<V>) -> (Option<V>, bool) {
         if let Some(value) = self.joined.value().and_then(|told| of(told)) {
@@ -117,6 +150,7 @@ impl<T: Told> Answered<T> {
 }
 
 /// What is told about the keys of one answer: each is asked about when it is first needed, at most [`MAX_ASKED`] of them.
+/// Of as many as [`MAX_KEPT`] it is told what is kept.
 pub struct Asking<'w, T: Told> {
     words: Words<'w>,
     until: Instant,
@@ -141,9 +175,18 @@ impl<'w, T: Told> Asking<'w, T> {
         if !self.is_asked() {
             return None;
         }
-        if self.told.len() < MAX_ASKED && !self.told.contains_key(key) {
-            let left = self.until.saturating_duration_since(Instant::now());
-            self.told.insert(key.clone(), Answered::ask(self.words, key, left));
+        if self.told.len() < MAX_KEPT && !self.told.contains_key(key) {
+            let answered = if self.told.len() < MAX_ASKED {
+                let left = self.until.saturating_duration_since(Instant::now());
+                Answered::ask(self.words, key, left)
+            } else {
+                let answered = Answered::of_store(self.words, key);
+                let is_kept = answered.joined.value().is_some();
+                self.some_kept |= is_kept;
+                self.left_out |= !is_kept;
+                answered
+            };
+            self.told.insert(key.clone(), answered);
         }
         let Some(answered) = self.told.get_mut(key) else {
             self.left_out = true;

@@ -14,8 +14,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use emberscope_api::route::{self, param};
 use emberscope_api::{self as api, SparkStage, SqlQuery};
-use emberscope_model::{LabelKey, MatchOp, Matcher, Query, SampleKind, SparkStages};
-use emberscope_store::Store;
+use emberscope_model::{LabelKey, LabelTotal, MatchOp, Matcher, SampleKind, SparkStages};
 use operators::PlanTold;
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -48,10 +47,12 @@ pub async fn sql(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) 
         let in_stages = Matcher { key: LabelKey::Stage, op: MatchOp::NotIn(vec![String::new()]) };
         query.selection.matchers.push(in_stages);
         let summary = store.summary(&query)?;
-        let kept = KeptWords { store, range: summary.range };
+        let totals = store.totals(&query)?;
+        let seen = totals.iter().map(|total| (total.labels.get(LabelKey::App), total.seen));
+        let kept = KeptWords::of(store, summary.range).seen(seen);
         let words = Words { source, kept: joined.then_some(&kept) };
         let mut asking = Asking::<SparkStages>::new(words, spark::WAIT);
-        let stages = stages(store, &query, &mut asking)?;
+        let stages = stages(&totals, &mut asking);
         let all: u64 = stages.iter().map(|stage| stage.sum.count).fold(0, u64::saturating_add);
         let mut queries = queries(&stages, query.kind, all);
         let (mut operators, mut plan) = (None, None);
@@ -78,13 +79,9 @@ fn number(text: &str) -> Result<u64, ApiError> {
 }
 
 /// The stages that tasks were sampled of, with what Spark says of them.
-fn stages(
-    store: &dyn Store,
-    query: &Query,
-    asking: &mut Asking<'_, SparkStages>,
-) -> Result<Vec<Stage>, ApiError> {
+fn stages(totals: &[LabelTotal], asking: &mut Asking<'_, SparkStages>) -> Vec<Stage> {
     let mut sums: BTreeMap<[String; 3], (String, Samples)> = BTreeMap::new();
-    for total in store.totals(query)? {
+    for total in totals {
         let key = [LabelKey::App, LabelKey::Stage, LabelKey::StageAttempt];
         let (name, sum) = sums.entry(key.map(|key| total.labels.get(key).to_owned())).or_default();
         sum.add(total.count, total.weight);
@@ -98,7 +95,10 @@ fn stages(
         let spark = row.and_then(|row| asking.row(&app, &row));
         Stage { app, app_name, stage, sum, spark }
     };
-    Ok(sums.into_iter().map(stage).collect())
+    // Of more applications than are asked about those that began last are told: ids have the time.
+    let mut stages: Vec<Stage> = sums.into_iter().rev().map(stage).collect();
+    stages.reverse();
+    stages
 }
 
 /// A row for each execution, the largest first.

@@ -126,7 +126,8 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
             let cut = (count - stages.len()) as u64;
             let content = Stages { count: count as u64, cut, stages: rows.collect(), spark: None };
             let mut out = whole(head(&summary, store), content);
-            let kept = KeptWords { store, range: summary.range };
+            let seen = tasks.iter().filter_map(|task| Some((task.label(LabelKey::App), task.all().seen()?)));
+            let kept = KeptWords::of(store, summary.range).seen(seen);
             let words = Words { source: source.as_deref(), kept: joined.then_some(&kept) };
             spark::join_stages(&mut out, words, spark::WAIT);
             Ok(json(headers(&summary, store), &Value::Object(out)))
@@ -174,7 +175,7 @@ pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
                 spark: None,
             };
             let mut out = whole(head(&summary, store), content);
-            let kept = KeptWords { store, range: summary.range };
+            let kept = KeptWords::of(store, summary.range);
             let words = Words { source: source.as_deref(), kept: joined.then_some(&kept) };
             spark::join_tasks(&mut out, words, spark::WAIT);
             Ok(json(headers(&summary, store), &Value::Object(out)))

@@ -1,12 +1,22 @@
 // The first view: applications, and the node as a whole.
 //
-// In: `/apps`. Out: a table; a row leads to the application's stages. Where there is none, what to do.
+// In: `/apps`, and `/sql` once that is there. Out: a table; a row leads to the application's stages. Below it the
+// queries of all of them that took longest, each leading to its plan. Where there is no application, what to do.
 
+import { get } from '../api.js';
 import { h } from '../dom.js';
 import { count, duration, instant, plusMinus, safe, seconds } from '../format.js';
-import { kept, table } from '../table.js';
+import { kept, renew, sorted, table } from '../table.js';
 import { longer, nothing } from '../trouble.js';
 import { FRESH, asked } from '../state.js';
+import { leads, length } from './queries.js';
+
+/** Queries that are shown, and of how many with the most CPU time they are the longest. */
+const SHOWN = 5;
+const AMONG = 200;
+
+/** The queries below an answer's applications, once they are there. */
+let last = { of: null, queries: null };
 
 /** What to ask. */
 export const ask = (state) => ['apps', asked(state)];
@@ -37,5 +47,36 @@ export function show(answer, { state, store }) {
     caption: 'Applications', label: 'applications', columns, rows: apps, usual: '-cpu', ...kept(state, store),
     link: (a) => store.href({ ...FRESH, view: 'stages', labels: { app: [a.id] } }),
     none: '',
-  }), h('p', { class: 'muted aside' }, 'Also: ', h('a', { href: node }, 'every process of this node'), ', Spark’s or not.'));
+  }), longest(answer, state, store), h('p', { class: 'muted aside' }, 'Also: ', h('a', { href: node }, 'every process of this node'), ', Spark’s or not.'));
+}
+
+/** The queries that took longest. They are asked for when the applications are there, which wait for nobody. */
+function longest(answer, state, store) {
+  const place = h('div');
+  const fill = () => { if (last.of === answer && last.queries?.length > 0) renew(place, () => place.replaceChildren(queries(last.queries, store))); };
+  if (last.of !== answer) {
+    last = { of: answer, queries: null };
+    get('sql', [...asked(state), ['limit', String(AMONG)]])
+      .then((got) => { if (last.of === answer) last.queries = got.queries.filter((q) => q.execution !== null && length(q) > 0); })
+      // What is wrong is told where it is asked for: in the view of queries.
+      .catch(() => {})
+      .finally(() => document.querySelector('[data-longest]')?.dispatchEvent(new Event('told')));
+  }
+  place.dataset.longest = '';
+  place.addEventListener('told', fill);
+  fill();
+  return place;
+}
+
+function queries(all, store) {
+  const most = Math.max(...all.map(length));
+  const columns = [
+    { key: 'name', label: 'Query', plain: true, text: true, value: (q) => q.description, show: (q) => safe(q.description ?? `Query ${q.execution}`, 90) },
+    { key: 'app', label: 'Application', plain: true, text: true, value: (q) => q.app, show: (q) => safe(q.app_name ?? q.app ?? '–', 60) },
+    { key: 'took', label: 'Took', plain: true, value: length, show: (q) => duration(length(q)), bar: (q) => length(q) / most },
+    { key: 'cpu', label: 'CPU, s', plain: true, value: (q) => q.cpu_seconds, show: (q) => seconds(q.cpu_seconds), hint: 'CPU time of its tasks on this node, by samples' },
+    { key: 'began', label: 'Began', plain: true, value: (q) => Date.parse(q.begun), show: (q) => instant(Date.parse(q.begun)) },
+  ];
+  const rows = sorted(all, columns, '-took').slice(0, SHOWN);
+  return table({ caption: 'Longest queries', label: 'longest queries', columns, rows, usual: '-took', search: '', set: () => {}, link: (q) => leads(q, store), none: '', short: true });
 }

@@ -10,10 +10,9 @@ import { nothing } from '../trouble.js';
 import { FRESH, asked } from '../state.js';
 import { amount, cell, kindOf } from '../units.js';
 
-/** What to ask; null without an application, for executions have numbers of their own in each. */
+/** What to ask. An execution is asked for within an application alone, for each has numbers of its own. */
 export function ask(state) {
-  if (!state.labels.app?.length) return null;
-  const one = state.execution ? [['execution', state.execution]] : [];
+  const one = state.execution && state.labels.app?.length ? [['execution', state.execution]] : [];
   return ['sql', [...asked(state), ['type', state.type], ...one]];
 }
 
@@ -39,13 +38,25 @@ export function show(answer, { state, store }) {
   return state.execution && answer.operators ? one(answer, { state, store, kind }) : list(answer, { state, store, kind });
 }
 
+const named = (q) => q.execution !== null;
+
+/** Where a query leads: to its plan, or to the flame graph of what is no query. */
+export function leads(q, store) {
+  const app = q.app ? { app: [q.app] } : {};
+  return named(q) ? store.href({ ...FRESH, view: 'queries', execution: String(q.execution), labels: app })
+    : store.href({ ...FRESH, view: 'flame', labels: { ...app, stage: stagesOf(q) } });
+}
+
+/** Seconds that a query took; NaN while it runs, and of none. */
+export const length = (q) => (Date.parse(q.ended) - Date.parse(q.begun)) / 1000;
+
 function list(answer, { state, store, kind }) {
   const most = Math.max(...answer.queries.map((q) => q[kind.amount] ?? 0));
-  const named = (q) => q.execution !== null;
-  const length = (q) => (Date.parse(q.ended) - Date.parse(q.begun)) / 1000;
+  const of = { key: 'app', label: 'Application', text: true, value: (q) => q.app_name ?? q.app, show: (q) => safe(q.app_name ?? q.app ?? '–', 60) };
   const columns = [
     { key: 'execution', label: 'Query', text: true, value: (q) => (named(q) ? String(q.execution) : '~'), show: (q) => (named(q) ? `Query ${q.execution}` : 'no query known') },
     { key: 'name', label: 'What it is', text: true, value: (q) => q.description, show: (q) => (named(q) ? safe(q.description ?? '–', 90) : 'tasks of jobs that are no SQL, or of which Spark told nothing') },
+    ...(state.labels.app?.length ? [] : [of]),
     ...cost(kind, most, 'Of all tasks’ samples'),
     { key: 'began', label: 'Began', value: (q) => Date.parse(q.begun), show: (q) => (q.begun ? instant(Date.parse(q.begun)) : '–') },
     { key: 'took', label: 'Took', value: length, show: (q) => (Number.isFinite(length(q)) ? duration(length(q)) : q.begun ? 'runs' : '–') },
@@ -54,7 +65,7 @@ function list(answer, { state, store, kind }) {
   ];
   return table({
     caption: 'Queries', label: 'queries', columns, rows: answer.queries, usual: '-cost', ...kept(state, store),
-    link: (q) => (named(q) ? store.href({ ...FRESH, execution: String(q.execution) }) : store.href({ ...FRESH, view: 'flame', labels: { stage: stagesOf(q) } })),
+    link: (q) => leads(q, store),
     none: '',
   });
 }

@@ -4,6 +4,8 @@
 //! Prints what passes from the question to the painted graph, from the answer's arrival to it, and to the next paint
 //! from a click, from a letter typed into the search, from the pointer's move, and from turning all stacks around; n,
 //! median, smallest and largest. The daemon's own part is not in it.
+//!
+//! With `--week` a real server answers from a week of a node's store ([`week`]).
 
 use super::stats::Summary;
 use crate::launch::{Browser, browser};
@@ -16,8 +18,16 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+mod week;
+
 #[derive(Parser)]
 struct Options {
+    /// The way from the page's first paint to the flame graph of yesterday's longest query's largest operator, on a week of data
+    #[arg(long)]
+    week: bool,
+    /// The program that answers, where it is built already; with --week
+    #[arg(long)]
+    bin: Option<PathBuf>,
     /// Nodes of the graph: a table for each number
     #[arg(long, value_delimiter = ',', default_values_t = [50_000, 100_000])]
     nodes: Vec<u32>,
@@ -33,6 +43,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
         bail!("{missing}");
     }
     let browser = Browser::start()?;
+    if options.week {
+        return week::run(&browser, options.bin.as_deref(), options.rounds);
+    }
     options.nodes.iter().try_for_each(|nodes| measure(&browser, *nodes, options.rounds))
 }
 

@@ -82,7 +82,7 @@ impl Side {
         of_tasks.selection.matchers.push(Matcher { key: LabelKey::Stage, op });
         let samples = store.merge(&of_tasks)?;
         let summary = crate::answer::summary_of(&samples);
-        let kept = KeptWords { store, range: query.range };
+        let kept = KeptWords::of(store, query.range);
         let words = Words { source: source.filter(|_| joined), kept: joined.then_some(&kept) };
         let mut asking = Asking::<SparkStages>::new(words, spark::WAIT);
         let tasks = work::tasks(store, query)?;

@@ -49,6 +49,9 @@ impl SparkSource for Fake {
         };
         self.tell(app, app.to_owned(), told)
     }
+    fn told_stages(&self, app: &str) -> Option<Arc<SparkStages>> {
+        self.stages(app, Duration::ZERO).value().cloned()
+    }
     fn tasks(&self, app: &str, stage: u32, attempt: u32, _: Duration) -> Joined<SparkTasks> {
         let task = SparkTask {
             tid: 77,
@@ -159,6 +162,12 @@ fn nobody_is_asked_where_nobody_is_to_be() {
 
 /// Stage 3 of attempt 1 as `fake` tells it of an application, as it is kept with a window, and stage 2 as well.
 fn kept(fake: &Fake, app: &str) -> MemoryStore {
+    let store = MemoryStore::new(MemoryStoreConfig::default());
+    keep(&store, fake, app);
+    store
+}
+
+fn keep(store: &MemoryStore, fake: &Fake, app: &str) {
     let Joined::Ready(told) = fake.stages("app-1", WAIT) else { unreachable!() };
     let mut told = SparkStages { app: app.into(), ..(*told).clone() };
     told.stages.insert(0, SparkStage { id: 2, attempt: 0, ..told.stages[0].clone() });
@@ -171,9 +180,27 @@ fn kept(fake: &Fake, app: &str) -> MemoryStore {
         refs: [1, 2].into(),
         ..stage.clone()
     };
-    let store = MemoryStore::new(MemoryStoreConfig::default());
     store.learn(&told.facts().chain([sql]).map(fact).collect::<Vec<_>>());
-    store
+}
+
+#[test]
+fn of_more_applications_than_are_asked_about_it_is_told_what_is_kept() {
+    let (fake, store) = (Fake::default(), MemoryStore::new(MemoryStoreConfig::default()));
+    let apps: Vec<String> = (10..50).map(|i| format!("app-{i}")).collect();
+    apps.iter().for_each(|app| keep(&store, &fake, app));
+    fake.0.lock().unwrap().clear();
+    let kept = KeptWords::of(&store, TimeRange { from: WallTime(0), until: WallTime(1) });
+    let joined = |count: usize| {
+        let rows: Vec<_> = apps.iter().take(count).map(|app| (app.as_str(), "3", "1")).collect();
+        let mut answer = stages_of(&rows);
+        join_stages(&mut answer, Words { source: Some(&fake), kept: Some(&kept) }, WAIT);
+        let rows = answer["stages"].as_array().unwrap();
+        let told = rows.iter().filter(|row| row["spark"]["name"] == "collect at <b>").count();
+        (told, answer["spark"]["says"].as_str().unwrap().contains("4 applications at most"))
+    };
+    assert_eq!(joined(MAX_KEPT), (MAX_KEPT, false));
+    assert_eq!(fake.0.lock().unwrap().len(), MAX_ASKED, "of the others nobody is asked");
+    assert_eq!(joined(40), (MAX_KEPT, true), "more are left out, and that is said");
 }
 
 #[test]
@@ -181,7 +208,7 @@ fn what_is_kept_stands_in_for_a_driver_that_is_gone() {
     let fake = Fake::default();
     let store = kept(&fake, "app-2");
     let range = TimeRange { from: WallTime(0), until: WallTime(1) };
-    let kept = KeptWords { store: &store, range };
+    let kept = KeptWords::of(&store, range);
     let mut live = stages_of(&[("app-1", "3", "1")]);
     join_stages(&mut live, asked(&fake), WAIT);
     let mut live = live["stages"][0]["spark"].clone();
@@ -207,7 +234,7 @@ fn what_is_kept_stands_in_for_a_driver_that_is_gone() {
 fn what_spark_no_longer_has_is_told_beside_what_it_has() {
     let fake = Fake::default();
     let store = kept(&fake, "app-1");
-    let kept = KeptWords { store: &store, range: TimeRange { from: WallTime(0), until: WallTime(1) } };
+    let kept = KeptWords::of(&store, TimeRange { from: WallTime(0), until: WallTime(1) });
     let mut answer = stages_of(&[("app-1", "3", "1"), ("app-1", "2", "0")]);
     join_stages(&mut answer, Words { source: Some(&fake), kept: Some(&kept) }, WAIT);
     let [new, old] = [0, 1].map(|row| answer["stages"][row]["spark"].clone());
