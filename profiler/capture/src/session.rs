@@ -160,10 +160,9 @@ impl Capture {
         let (before, passed_over) = (out.len(), self.mapped.passed_over);
         let timeout = if self.early.is_empty() { timeout } else { Duration::ZERO };
         // Of sixteen thousand threads they are 6 MB, which nobody needs twice, nor again.
-        let mut early = std::mem::take(&mut self.early);
-        match out.is_empty() {
-            true if !early.is_empty() => *out = early,
-            _ => out.append(&mut early),
+        match std::mem::take(&mut self.early) {
+            early if out.is_empty() && !early.is_empty() => *out = early,
+            mut early => out.append(&mut early),
         }
         self.ring.read(timeout, out)?;
         // Read later than the samples, so that no mapping of theirs is missing; told earlier.

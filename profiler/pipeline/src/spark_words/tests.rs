@@ -46,6 +46,9 @@ impl SparkSource for Driver {
             notes: vec![],
         }))
     }
+    fn told_stages(&self, _: &str) -> Option<Arc<SparkStages>> {
+        None
+    }
     fn tasks(&self, _: &str, _: u32, _: u32, _: Duration) -> Joined<SparkTasks> {
         Joined::NotAsked("tasks are not read".into())
     }
