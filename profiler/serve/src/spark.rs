@@ -150,7 +150,7 @@ impl<T: Told> Answered<T> {
 }
 
 /// What is told about the keys of one answer: each is asked about when it is first needed, at most [`MAX_ASKED`] of them.
-/// Of as many as [`MAX_KEPT`] it is told what is kept.
+/// Of thirty-two it is told what is kept.
 pub struct Asking<'w, T: Told> {
     words: Words<'w>,
     until: Instant,
