@@ -218,10 +218,15 @@ fn pairs(daemon: &Daemon, spark: &str, range: &str, ran: &[Ran]) -> Result<Vec<R
         for ran in ran.iter().filter(|ran| ran.name == name && ran.time > 1) {
             for (operator, of, samples) in operators(daemon, range, ran.execution)? {
                 all += samples;
-                let alone =
-                    operator.split_once(" (").filter(|_| of == "fused").map_or(&*operator, |(all, _)| all);
-                let is_its = of == "operator" && names.contains(&alone)
-                    || of == "fused" && alone.split('+').any(|one| names.contains(&one));
+                let is_its = match &*of {
+                    "operator" => names.contains(&operator.as_str()),
+                    // `Range+Project (codegen 1)`
+                    "fused" => operator
+                        .split(" (")
+                        .next()
+                        .is_some_and(|all| all.split('+').any(|one| names.contains(&one))),
+                    _ => false,
+                };
                 if is_its {
                     own += samples;
                 }
