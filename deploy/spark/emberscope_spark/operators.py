@@ -40,7 +40,8 @@ def _node(class_name, rules):
 def _of_class(class_name, rules):
     """(operator, claim): the class itself, then the one that it stands in, then its package."""
     if not class_name.startswith(_SPARK):
-        return None
+        engine = next((name for package, name in rules["engines"].items() if class_name.startswith(package)), None)
+        return (engine, "around") if engine else None
     below, classes = class_name[len(_SPARK) :], rules["classes"]
     outer, found = below, None
     while found is None:
@@ -80,6 +81,14 @@ def _generated(rest, method, rules):
     if not (number.isascii() and number.isdigit()) or len(number) > 9 or int(number) > rules["max_stage"]:
         return None
     return ("generated", int(number), _of_method(inner, rules) or _of_method(method, rules))
+
+
+def _library(kind, module, rules):
+    """The engine whose library a native frame is in."""
+    if kind != "native" or not module:
+        return None
+    file = module.rpartition("/")[2]
+    return next((name for begins, name in rules["libraries"].items() if file.startswith(begins)), None)
 
 
 def _sign(kind, name, rules):
@@ -140,9 +149,10 @@ def of_frames(frames, rules):
     if len(known) > _MOST_KNOWN:
         known.clear()
     for frame in frames:
-        key = frame[:2]
+        key = frame[:3]
         if key not in known:
-            known[key] = _sign(frame[0] or "", frame[1] or "", rules)
+            engine = _library(frame[0], frame[2], rules)
+            known[key] = ("around", engine) if engine else _sign(frame[0] or "", frame[1] or "", rules)
         state = _then(state, known[key], rules)
     told, around, stage, _, below = state
     codegen = None if stage is None else "WholeStageCodegen (%d)" % stage

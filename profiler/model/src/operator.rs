@@ -10,7 +10,7 @@
 //! are from closed lists but for the number of a codegen stage.
 
 use super::{Frame, FrameKind};
-use rules::{Claim, of_beginning, of_class, of_method};
+use rules::{Claim, of_beginning, of_class, of_library, of_method};
 use std::borrow::Cow;
 
 pub use placed::{Placed, PlacedAs, PlanOperators};
@@ -26,7 +26,7 @@ pub enum Operator {
     Named(&'static str),
     /// Generated code that several operators of a plan share; the number is that of Spark's codegen stage.
     Codegen(u32),
-    /// Work of Spark's around operators, in parentheses.
+    /// Work of Spark's around operators, or of another engine's, in parentheses.
     Around(&'static str),
     /// No frame tells.
     Unknown,
@@ -169,6 +169,10 @@ impl FrameSign {
     pub fn of(frame: &Frame) -> Self {
         Self(match frame.kind {
             FrameKind::Kernel | FrameKind::Label | FrameKind::Class | FrameKind::Unknown => Sign::Nothing,
+            FrameKind::Native => match of_library(&frame.module) {
+                Some(engine) => Sign::Class(engine, Claim::Around),
+                None => sign(&frame.name),
+            },
             _ => sign(&frame.name),
         })
     }

@@ -36,6 +36,29 @@ const TASK: &str = "(task)";
 /// Packing a stage's rows for the driver, which collects them (`SparkPlan.getByteArrayRdd`): for the user, or for a broadcast.
 pub(super) const RESULT: &str = "(result)";
 
+/// Engines that run a part of the plan in their own library: which of their operators it is, frames of Java do not tell.
+const COMET: &str = "(Comet)";
+const GLUTEN: &str = "(Gluten)";
+const RAPIDS: &str = "(RAPIDS)";
+
+/// Packages of these engines.
+pub(super) const ENGINES: &[(&str, &str)] = &[
+    ("com.nvidia.spark.rapids.", RAPIDS),
+    ("io.glutenproject.", GLUTEN),
+    ("org.apache.comet.", COMET),
+    ("org.apache.gluten.", GLUTEN),
+];
+
+/// How the names of their libraries' files begin. Comet unpacks its own as `libcomet-NUMBER.so` (org.apache.comet.NativeBase).
+pub(super) const LIBRARIES: &[(&str, &str)] =
+    &[("libcomet", COMET), ("libcudf", RAPIDS), ("libgluten", GLUTEN), ("libvelox", GLUTEN)];
+
+/// The engine whose library a module is.
+pub fn of_library(module: &str) -> Option<&'static str> {
+    let file = module.rsplit('/').next().unwrap_or_default();
+    LIBRARIES.iter().find(|(begins, _)| file.starts_with(begins)).map(|(_, engine)| *engine)
+}
+
 /// By the prefix of a generated method, up to its first `_`; sorted.
 pub(super) const PREFIXES: &[(&str, &str)] = &[
     // Of older versions.
@@ -105,6 +128,9 @@ pub(super) const CLASSES: &[(&str, &str, Claim)] = &[
     ("sql.catalyst.expressions.CodeGeneratorWithInterpretedFallback", CODE, Around),
     ("sql.catalyst.expressions.GeneratedClass$SpecificColumnarIterator", "InMemoryTableScan", Own),
     ("sql.catalyst.expressions.codegen.CodeGenerator", CODE, Around),
+    ("sql.comet.", COMET, Around),
+    ("sql.comet.execution.arrow.", COMET, Around),
+    ("sql.comet.execution.shuffle.", COMET, Around),
     ("sql.execution.ExternalAppendOnlyUnsafeRowArray", "SortMergeJoin", Shared),
     ("sql.execution.FilterEvaluatorFactory", "Filter", Own),
     ("sql.execution.ProjectEvaluatorFactory", "Project", Own),
@@ -194,7 +220,10 @@ pub fn of_beginning(name: &str) -> Option<(&'static str, Claim)> {
 
 /// What a class says: the class itself, then the one that it stands in, then its package.
 pub fn of_class(class: &str) -> Option<(&'static str, Claim)> {
-    let below = class.strip_prefix("org.apache.spark.")?;
+    let Some(below) = class.strip_prefix("org.apache.spark.") else {
+        let engine = ENGINES.iter().find(|(package, _)| class.starts_with(package));
+        return engine.map(|(_, name)| (*name, Around));
+    };
     let found = listed(below).or_else(|| node(class).map(|name| (name, Own))).or_else(|| {
         let package = below.get(..=below.rfind('.')?)?;
         exactly(package).or_else(|| {

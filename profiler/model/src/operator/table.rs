@@ -4,7 +4,7 @@
 //! --lib operator` writes it anew.
 
 use super::nodes::{NODES, PYTHON};
-use super::rules::{BEGINNINGS, CLASSES, Claim, PREFIXES, WORDS};
+use super::rules::{BEGINNINGS, CLASSES, Claim, ENGINES, LIBRARIES, PREFIXES, WORDS};
 use super::{
     GENERATED, ITERATE, ITERATED, ITERATORS, MAX_STAGE, OF_STAGE, Operator, PROJECT, PROJECTIONS, WORKERS,
 };
@@ -58,6 +58,8 @@ fn table() -> String {
         ("prefixes", named(PREFIXES)),
         ("words", named(WORDS)),
         ("classes", claims(CLASSES)),
+        ("engines", named(ENGINES)),
+        ("libraries", named(LIBRARIES)),
         ("beginnings", claims(BEGINNINGS)),
         ("nodes", list(NODES)),
         ("python", list(PYTHON)),

@@ -244,8 +244,31 @@ fn what_is_of_no_operator_says_so() {
         (TASK, "unknown"),
         ("java.lang.Thread.run", "unknown"),
         ("", "unknown"),
-        (&format!("{TASK} org.apache.gluten.vectorized.ColumnarBatchOutIterator.next"), "unknown"),
     ]);
+}
+
+#[test]
+fn another_engines_work_is_said_as_such() {
+    let read = "S.sql.execution.datasources.FileScanRDD$$anon$1.hasNext";
+    all(&[
+        (&format!("{TASK} org.apache.gluten.vectorized.ColumnarBatchOutIterator.next"), "(Gluten)"),
+        (
+            &format!("{TASK} org.apache.comet.CometExecIterator.next org.apache.comet.Native.executePlan"),
+            "(Comet)",
+        ),
+        (&format!("{TASK} org.apache.spark.sql.comet.CometExec$$anon$1.next"), "(Comet)"),
+        (&format!("{TASK} com.nvidia.spark.rapids.GpuHashAggregateIterator.next"), "(RAPIDS)"),
+        // Rows that it takes from Spark are Spark's operators' work.
+        (&format!("{TASK} org.apache.comet.CometExecIterator.next {read}"), "Scan"),
+        (&format!("{TASK} org.apache.cometary.A.b"), "unknown"),
+    ]);
+    let native = |module: &str| {
+        let frame = Frame::new(FrameKind::Native, "std::sys::memchr", module);
+        OperatorWalk::default().then(FrameSign::of(&frame)).operator()
+    };
+    assert_eq!(native("/tmp/libcomet-1234.so"), Operator::Around("(Comet)"));
+    assert_eq!(native("/opt/gluten/libvelox.so"), Operator::Around("(Gluten)"));
+    assert_eq!(native("/usr/lib/libc.so.6"), Operator::Unknown);
 }
 
 #[test]
