@@ -105,9 +105,16 @@ pub fn strangers_take_nothing_of_an_application(scene: &Scene) -> Result<()> {
     // The JVM and, where a sample met it in these 20 s, the Python program that started it, which mostly waits.
     let drivers: BTreeSet<u32> =
         row["drivers"].as_array().into_iter().flatten().filter_map(|p| p.as_u64()?.try_into().ok()).collect();
-    let sampled: BTreeSet<u32> = of_app.into_iter().filter(|pid| *pid != executor).collect();
+    let sampled = pids(daemon, &format!("{range}&app={app}&role=driver"))?;
     ensure!(drivers == sampled && drivers.contains(&driver) && drivers.is_disjoint(&forged), "{row}");
     ensure!(drivers.iter().all(|pid| group(*pid) == Some(job.pid())), "{row}");
+    // What else it has is the executor, and what that forked for a moment.
+    let others = of_app.difference(&drivers).filter(|pid| **pid != executor);
+    for pid in others {
+        let labels = daemon.json(&format!("/api/v1/processes?{range}&pid={pid}"))?;
+        println!("another process of the application: {labels}");
+        ensure!(group(*pid).is_none_or(|group| group == job.pid()), "{pid} is none of the job's: {labels}");
+    }
     let stages = wait_for("Spark's names of stages", WARM_UP, || {
         let stages = daemon.json(&format!("/api/v1/stages?{range}&app={app}"))?;
         let ready = ["ready", "stale"].contains(&stages["spark"]["state"].as_str().unwrap_or_default());

@@ -45,7 +45,13 @@ impl Bench<'_> {
             // Nothing else of the tests builds that workspace, and `./x fuzz` refuses a lock file that is out of date.
             (
                 "the fuzz targets' lock file",
-                cargo(&["fetch", "--locked", "--manifest-path", "profiler/fuzz/Cargo.toml"]),
+                {
+                    let mut fetch =
+                        cargo(&["fetch", "--locked", "--manifest-path", "profiler/fuzz/Cargo.toml"]);
+                    // A download that breaks off says nothing of the file (Cargo's configuration, `net.retry`, `http.multiplexing`).
+                    fetch.envs([("CARGO_NET_RETRY", "10"), ("CARGO_HTTP_MULTIPLEXING", "false")]);
+                    fetch
+                },
                 "cargo metadata --manifest-path profiler/fuzz/Cargo.toml, and commit profiler/fuzz/Cargo.lock",
             ),
             ("licences, bans and sources of dependencies", deny, "deny.toml says what is allowed and why"),
