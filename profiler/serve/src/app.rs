@@ -5,6 +5,7 @@
 //! pass over the range's totals when every value is an id, two more at most when not.
 
 use super::error::{ApiError, shown};
+use super::params::nearest;
 use axum::http::StatusCode;
 use emberscope_model::{Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange};
 use emberscope_store::Store;
@@ -12,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Most apps that an error names.
 const MAX_NAMED: usize = 20;
+/// Most names that an unknown one is compared with.
+const MAX_COMPARED: usize = 2000;
 
 /// Ids, with what is known of each.
 type Directory = BTreeMap<String, Known>;
@@ -193,8 +196,8 @@ fn no_such_run(value: &str, Run(back): Run, apps: &Directory, ids: Vec<String>) 
 
 fn unknown(value: &str, range: TimeRange, here: &Directory, everywhere: Option<&Directory>) -> ApiError {
     let (apps, place) = match everywhere {
-        _ if !here.is_empty() => (here, format!("between {} and {}", range.from, range.until)),
-        Some(all) if !all.is_empty() => (all, "in the store (none in this time range)".to_owned()),
+        _ if !here.is_empty() => (here, format!("Between {} and {}", range.from, range.until)),
+        Some(all) if !all.is_empty() => (all, "In the store (none in this time range)".to_owned()),
         _ => {
             let message = format!("There is no app `{}`: no app has been sampled yet.", shown(value));
             return ApiError::new(StatusCode::NOT_FOUND, "unknown_app", message).of_parameter("app");
@@ -209,7 +212,10 @@ fn unknown(value: &str, range: TimeRange, here: &Directory, everywhere: Option<&
         0 => String::new(),
         n => format!(" and {n} more"),
     };
-    let message = format!("There is no app `{}`; {place} there are: {list}{more}.", shown(value));
+    let names = apps.iter().flat_map(|(id, known)| known.names.iter().chain([id]).map(String::as_str));
+    let near = nearest(value, &names.take(MAX_COMPARED).collect::<Vec<_>>());
+    let near = near.map(|near| format!("Did you mean `{}`? ", shown(near))).unwrap_or_default();
+    let message = format!("There is no app `{}`. {near}{place} there are: {list}{more}.", shown(value));
     ApiError::new(StatusCode::NOT_FOUND, "unknown_app", message)
         .of_parameter("app")
         .with_choices(apps.keys().take(MAX_NAMED).cloned().collect())

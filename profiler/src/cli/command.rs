@@ -217,12 +217,15 @@ Examples:
 
 Ends with 0 when sampling can work, with 1 when it cannot. Run it as the daemon will run.")]
     Doctor(doctor::DoctorArgs),
-    /// Print completions for a shell.
+    /// Print what a shell needs to complete commands, flags, and the values of labels.
     #[command(after_help = "\
 Examples:
   emberscope completions bash > /etc/bash_completion.d/emberscope
   emberscope completions zsh > ~/.zfunc/_emberscope
-  emberscope completions fish > ~/.config/fish/completions/emberscope.fish")]
+  emberscope completions fish > ~/.config/fish/completions/emberscope.fish
+
+At each completion the script runs emberscope, which asks the daemon for values such as application
+names: the one of --url or of EMBERSCOPE_URL, for a second at most.")]
     Completions(completions::CompletionsArgs),
 }
 

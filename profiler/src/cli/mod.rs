@@ -56,6 +56,7 @@ mod waited;
 mod when;
 mod words;
 
+pub use completions::complete;
 pub use exit::{CODES_HELP, CliError, code};
 pub use lock::{DataDirLock, Holder};
 pub use text::clean;

@@ -3,6 +3,7 @@
 //! In: flags. Out: parameters of the HTTP API, or labels for a recording. Each label of the reference is
 //! a flag of the same name; given twice it means either. The daemon judges the values.
 
+use super::completions::values_of;
 use super::values::{classes, deploys, near, roles, waits};
 use super::when::{When, range, when};
 use clap::Args;
@@ -13,7 +14,7 @@ macro_rules! label_flags {
         /// Labels that samples must have.
         #[derive(Args, Clone, Debug, Default)]
         #[command(next_help_heading = "Choice (a flag given twice means either)")]
-        pub struct LabelArgs { $($(#[doc = $doc])+ #[arg(long, value_name = $name $(, $($more)+)?)] pub $field: Vec<String>,)+ }
+        pub struct LabelArgs { $($(#[doc = $doc])+ #[arg(long, value_name = $name, add = values_of(LabelKey::$key) $(, $($more)+)?)] pub $field: Vec<String>,)+ }
 
         impl LabelArgs {
             /// The labels that were asked for, each with the values it may have.

@@ -66,7 +66,11 @@ async fn unknown_apps_name_those_there_are() {
     let got = get_all("/api/v1/flamegraph?app=nope").await;
     let message = got.refused(404, "unknown_app", Some("app"));
     assert!(message.contains("app-1 (etl), app-2 (etl), app-3"), "{message}");
+    assert!(!message.contains("Did you mean"), "{message}");
     assert_eq!(got.json()["error"]["choices"], json!(["app-1", "app-2", "app-3"]));
+    let slip = get_all("/api/v1/flamegraph?app=ettl").await;
+    let message = slip.refused(404, "unknown_app", Some("app"));
+    assert!(message.starts_with("There is no app `ettl`. Did you mean `etl`? "), "{message}");
     let elsewhere = get("/api/v1/top?app=nope&from=1000&until=2000").await;
     let message = elsewhere.refused(404, "unknown_app", Some("app"));
     assert!(message.contains("none in this time range") && message.contains("app-1"), "{message}");

@@ -8,6 +8,7 @@ mod html;
 mod junit;
 mod report;
 mod sections;
+mod spec;
 
 use super::client::{Client, ClientArgs};
 use super::selection::TimeArgs;
@@ -18,6 +19,7 @@ use emberscope_api::Compare;
 use emberscope_api::route::{self, param};
 use formats::ReportFormat;
 use report::Report;
+use spec::RunSpec;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,9 +28,10 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Clone, Debug)]
 pub struct CompareArgs {
     /// The run that is compared with, and the run that is compared: an application's id, or NAME@-1 for the last run of
-    /// a name, NAME@-2 for the one before it and so on; a NAME alone has one run.
-    #[arg(value_name = "RUN", num_args = 2, required_unless_present = "last")]
-    runs: Vec<String>,
+    /// a name, NAME@-2 for the one before it and so on; a NAME alone has one run. Of an application that runs on, a time:
+    /// NAME@yesterday, NAME@2026-11-22, NAME@14:00..15:00, in the forms of --from.
+    #[arg(value_name = "RUN", num_args = 2, required_unless_present = "last", value_parser = spec::run)]
+    runs: Vec<RunSpec>,
     /// Of this job, as runs --job names it, with --last.
     #[arg(long, value_name = "NAME", requires = "last", help_heading = "Choice")]
     job: Option<String>,
@@ -56,33 +59,25 @@ pub struct CompareArgs {
     client: ClientArgs,
 }
 
-type Params = Vec<(Cow<'static, str>, String)>;
+/// What is said of each side's run: the application, which run of its name, and times.
+const SIDES: [[&str; 4]; 2] = [
+    ["left.app", "left.run", "left.from", "left.until"],
+    ["right.app", "right.run", "right.from", "right.until"],
+];
 
-/// Which run is meant: the application, and which of its name's runs. A name may have an `@` of its own.
-fn run_of(text: &str) -> (&str, Option<&str>) {
-    let is_run = |run: &str| {
-        let back = run.strip_prefix('-').unwrap_or_default();
-        run == "latest" || (!back.is_empty() && back.bytes().all(|b| b.is_ascii_digit()))
-    };
-    match text.rsplit_once('@') {
-        Some((name, run)) if !name.is_empty() && is_run(run) => (name, Some(run)),
-        _ => (text, None),
-    }
-}
+type Params = Vec<(Cow<'static, str>, String)>;
 
 impl CompareArgs {
     fn params(&self) -> Params {
         let mut params = Params::new();
         let mut put = |name: &'static str, value: String| params.push((Cow::Borrowed(name), value));
-        let last = self.job.as_ref().map(|job| [(job.as_str(), Some("-2")), (job.as_str(), Some("-1"))]);
-        let named = self.runs.iter().map(|run| run_of(run));
-        let runs = last.into_iter().flatten().chain(named);
-        for ((app, run), [app_key, run_key]) in
-            runs.zip([["left.app", "left.run"], ["right.app", "right.run"]])
-        {
-            put(app_key, app.to_owned());
-            if let Some(run) = run {
-                put(run_key, run.to_owned());
+        let last = self.job.as_ref().map(|job| ["-2", "-1"].map(|run| RunSpec::of_name(job, run)));
+        let runs = last.into_iter().flatten().chain(self.runs.iter().cloned());
+        for (run, keys) in runs.zip(SIDES) {
+            let named = run.params(&jiff::Zoned::now());
+            for (name, value) in keys.into_iter().zip(named).filter_map(|(name, value)| Some((name, value?)))
+            {
+                put(name, value);
             }
         }
         let [from, until] = range(self.time.from.as_ref(), self.time.until.as_ref(), &jiff::Zoned::now());

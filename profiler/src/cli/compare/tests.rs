@@ -53,11 +53,6 @@ const JUDGED: &str = r#"{"fail_over":0.1,"failed":1,"checked":[
 
 #[test]
 fn runs_are_named_as_people_do() {
-    assert_eq!(run_of("etl@-2"), ("etl", Some("-2")));
-    assert_eq!(run_of("etl@latest"), ("etl", Some("latest")));
-    for whole in ["app-1", "me@home", "etl@", "@-1", "etl@-", "etl@-x"] {
-        assert_eq!(run_of(whole), (whole, None));
-    }
     let params = |words: &str| line(words).unwrap().params();
     let pairs = |of: &[(&'static str, &str)]| -> Params {
         of.iter().map(|(name, value)| (Cow::Borrowed(*name), (*value).to_owned())).collect()
@@ -74,7 +69,16 @@ fn runs_are_named_as_people_do() {
         ("limit", "3"),
     ];
     assert_eq!(params("app-1 app-2 --fail-over 10% --from 2h -n 3"), pairs(&ids));
-    for bad in ["app-1", "--job etl", "--last", "app-1 app-2 --job etl --last", "a b c"] {
+    let times = [
+        ("left.app", "stream"),
+        ("left.from", "-4h"),
+        ("left.until", "-3h"),
+        ("right.app", "stream"),
+        ("right.from", "-1h"),
+        ("limit", "15"),
+    ];
+    assert_eq!(params("stream@-4h..-3h stream@-1h.."), pairs(&times));
+    for bad in ["app-1", "--job etl", "--last", "app-1 app-2 --job etl --last", "a b c", "a b@x..y"] {
         assert!(line(bad).is_err(), "{bad}");
     }
 }
