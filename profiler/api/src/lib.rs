@@ -51,7 +51,7 @@ pub use schema::Schemas;
 pub use series::{Point, Series, SeriesLine};
 pub use spark::{SparkCpu, SparkExecutor, SparkOrigin, SparkStage, SparkTask};
 pub use sql::{Sql, SqlOperator, SqlPlan, SqlPlanEdge, SqlPlanNode, SqlQuery};
-pub use stages::{ClassFigures, Stage, Stages, Task, Tasks};
+pub use stages::{ClassFigures, Durations, Stage, Stages, Task, Tasks};
 pub use status::{
     Disk, Failing, Health, Quarantine, QuarantineEntry, Resolution, SetAside, Status, Store, ThreadHealth,
 };

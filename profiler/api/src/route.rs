@@ -19,7 +19,7 @@ mod sql;
 pub use compare::COMPARE;
 use making::{plain, samples, text};
 pub use pyroscope::{CALLS, RENDER_DIFF};
-pub use runs::RUNS;
+pub use runs::{JOB_METRICS, RUNS};
 pub use sql::SQL;
 
 /// A route that is asked by `GET`.
@@ -116,6 +116,10 @@ const JOIN: Own =
 const LINES: Own = own(param::LINES, "Source lines apart.", Kind::Flag);
 const GROUP: Own = own(param::GROUP, "Labels as prefix frames.", Kind::Labels);
 
+const FOLD: Own = own(param::FOLD, "The frames that all tasks share, down to Task.run, as one.", Kind::Flag);
+const ONLY: Own =
+    own(param::ONLY, "Frames whose names begin with one of these alone, with commas between.", Kind::Text);
+
 const fn limit(says: &'static str, usual: u64) -> Own {
     own(param::LIMIT, says, Kind::Number(100_000, Some(usual)))
 }
@@ -174,6 +178,8 @@ pub static DIFF: Route = Route {
     own: &[
         own(param::FORMAT, "Form of the answer.", Kind::Formats(Format::COMPARED)),
         GROUP,
+        FOLD,
+        ONLY,
         own(param::SCALE, "What makes the sides comparable; task only with slow.", Kind::Words(Scale::WORDS)),
         own(param::SLOW, "A stage's slow tasks against those around the median.", Kind::Flag),
         own(param::BY, "What makes tasks slow; only with slow.", Kind::Words(SlowBy::WORDS)),
@@ -208,7 +214,8 @@ pub static FLAMEGRAPH: Route = Route {
         ),
         LINES,
         GROUP,
-        own(param::FOLD, "The frames that all tasks share, down to Task.run, as one.", Kind::Flag),
+        FOLD,
+        ONLY,
         own(param::MAX_NODES, "The largest nodes only.", Kind::Number(10_000_000, None)),
         own(param::COLUMNS, "JSON by columns, for large trees.", Kind::Flag),
     ],
@@ -248,7 +255,7 @@ pub static SERIES: Route = samples::<Series>(
 );
 
 /// All routes of `GET`, in the order of the index.
-pub static ROUTES: [&Route; 23] = [
+pub static ROUTES: [&Route; 24] = [
     &PAGE,
     &HEALTHZ,
     &READYZ,
@@ -271,6 +278,7 @@ pub static ROUTES: [&Route; 23] = [
     &SERIES,
     &PAUSES,
     &RUNS,
+    &JOB_METRICS,
     &COMPARE,
 ];
 

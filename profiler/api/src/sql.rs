@@ -1,6 +1,6 @@
 //! `/api/v1/sql`. What is not known is null.
 
-use crate::{Cost, Instant, SparkOrigin};
+use crate::{Cost, Exact, Instant, SparkOrigin, Waited};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -48,6 +48,10 @@ pub struct SqlQuery {
     /// What its tasks' samples weigh, and their part of all tasks'.
     #[serde(flatten)]
     pub cost: Cost,
+    /// What its tasks' own threads used, by the kernel's accounts; null where it has none of them.
+    pub exact: Option<Exact>,
+    /// What its tasks' own threads waited for; null where waits are not sampled.
+    pub waited: Option<Waited>,
 }
 
 /// What of a query is put to one operator, or to some in one loop.

@@ -51,10 +51,22 @@ pub struct Stage {
     pub python: Figures,
     /// What the tasks' own threads waited for; null where waits are not sampled.
     pub waited: Option<Waited>,
+    /// How long its tasks took, by their own threads' wall time in the answer's windows; null without a ledger.
+    pub durations: Option<Durations>,
     /// All of them by class of thread.
     pub classes: Vec<ClassFigures>,
     /// What Spark says of it; null where it told nothing.
     pub spark: Option<SparkStage>,
+}
+
+/// How long some tasks took.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Durations {
+    /// Of the one in the middle; of an even number of tasks the shorter of the two there.
+    pub median_seconds: f64,
+    /// Of the longest.
+    pub max_seconds: f64,
 }
 
 /// Figures of a class of threads.

@@ -3,13 +3,17 @@
 //! In: a left and a right tree, and what each is multiplied by. Out: [`Aligned`] trees, which have the same
 //! nodes in the same order (so that their methods come in one order too), and bytes. Frames of one name
 //! are one, whatever kind of code they ran as: what was interpreted on one side and compiled on the other
-//! is no difference. Widths of the picture are the right side's; red is more there, blue less.
+//! is no difference, and so are names that only the JDK makes another ([`alike`]). Widths of the picture are the right side's; red is more there, blue less.
+
+mod alike;
 
 use super::text::{clean, one_line};
 use super::walk::{Below, Path, preorder};
 use super::{Bounded, ExportError, Format};
+use alike::{alike, shown};
 use emberscope_model::{Frame, FrameKind, Node, NodeId, Tree};
 use inferno::flamegraph::{Direction, Options, TextTruncateDirection, from_lines};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -48,20 +52,28 @@ impl Aligned {
     pub fn new(left: &Tree, right: &Tree) -> Self {
         let root = Arc::new(Frame::new(FrameKind::Label, "total", ""));
         let mut grown = vec![Growing { frame: root, parent: 0, own: Default::default() }];
-        let mut places: HashMap<(NodeId, bool, Arc<str>), NodeId> = HashMap::new();
+        let mut places: HashMap<(NodeId, bool, Cow<str>), NodeId> = HashMap::new();
         // The right side first: its frames are the ones that are shown.
         for (side, tree) in [(1, right), (0, left)] {
             let mut place_of: Vec<NodeId> = Vec::with_capacity(tree.nodes.len());
             for (at, node) in tree.nodes.iter().enumerate() {
                 let parent = place_of.get(node.parent as usize).copied().unwrap_or(0);
-                let place = if at == 0 {
-                    0
-                } else {
-                    let is_label = node.frame.kind == FrameKind::Label;
-                    *places.entry((parent, is_label, node.frame.name.clone())).or_insert_with(|| {
-                        grown.push(Growing { frame: node.frame.clone(), parent, own: Default::default() });
+                let is_label = node.frame.kind == FrameKind::Label;
+                let name = match tree.nodes.get(node.parent as usize) {
+                    _ if at == 0 => None,
+                    Some(caller) if !is_label => alike(&caller.frame.name, &node.frame.name),
+                    _ => Some(Cow::Borrowed(&*node.frame.name)),
+                };
+                let place = match name {
+                    None => parent,
+                    Some(name) => *places.entry((parent, is_label, name)).or_insert_with_key(|(.., name)| {
+                        grown.push(Growing {
+                            frame: shown(&node.frame, name),
+                            parent,
+                            own: Default::default(),
+                        });
                         grown.len() as NodeId - 1
-                    })
+                    }),
                 };
                 place_of.push(place);
                 if let Some(own) = grown.get_mut(place as usize).and_then(|node| node.own.get_mut(side)) {

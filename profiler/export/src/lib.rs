@@ -14,6 +14,7 @@ mod html;
 pub mod jfr;
 mod json;
 pub mod pprof;
+mod shape;
 mod speedscope;
 mod svg;
 mod text;
@@ -24,8 +25,8 @@ pub use cause::{Cause, SIGNIFICANT, cause, error_of_both};
 pub use columns::write as write_columns;
 pub use diff::{Aligned, DiffOptions, render as render_diff};
 pub use emberscope_api::Format;
-pub use fold::fold;
 pub use html::{escaped as html_text, frame as html_frame, page as render_html};
+pub use shape::Shape;
 pub use speedscope::render as render_speedscope;
 pub use top::{Cost, Method, methods, sort};
 

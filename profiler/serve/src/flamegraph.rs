@@ -1,6 +1,6 @@
 //! `/api/v1/flamegraph`: a selection's merged stacks, as a picture, folded lines, JSON, pprof, Parquet or JFR.
 //!
-//! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `fold`, `max_nodes`, `columns`. Out: what
+//! In: `format` (absent: svg), `unit`, `annotate`, `lines`, `group`, `fold`, `only`, `max_nodes`, `columns`. Out: what
 //! [`emberscope_export`] writes, with the answer's range and quality in headers; JSON also has them inside. The SVG is
 //! written to be opened on its own: its script may run, in a sandbox without our origin, so that even a name that got
 //! through the escaping could read nothing here.
@@ -16,7 +16,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use emberscope_api::route::{self, param};
-use emberscope_export::{ExportError, ExportOptions, Format, Unit, fold, write, write_columns};
+use emberscope_export::{ExportError, ExportOptions, Format, Shape, Unit, write, write_columns};
 use emberscope_model::{LabelKey, MatchOp, Query, SampleKind};
 use emberscope_store::{Store, cut};
 use std::sync::Arc;
@@ -40,6 +40,7 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
         annotate: params.flag(param::ANNOTATE)?,
         title: title(query),
     };
+    let shape = shape(params)?;
     // The store has a limit of its own.
     let max_nodes = params.number_of(&route::FLAMEGRAPH, param::MAX_NODES)?;
     if columns && format != Format::Json {
@@ -53,9 +54,7 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
         }
         _ => store.merge_largest(query, max_nodes)?,
     };
-    if params.flag(param::FOLD)? {
-        answer.tree = fold(&answer.tree);
-    }
+    answer.tree = shape.of(answer.tree);
     let summary = summary_of(&answer);
     let mut text = match format {
         Format::Json => Writer::after(&head_of_tree(store, &summary, gone)),
@@ -72,6 +71,15 @@ fn tree(store: &dyn Store, params: &Params, query: &Query) -> Result<Rendered, A
         headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SVG_POLICY));
     }
     Ok(Rendered { headers, body: text.finish() })
+}
+
+/// The shape that is asked for.
+pub fn shape(params: &Params) -> Result<Shape, ApiError> {
+    let only = Shape::beginnings(params.all(param::ONLY)).map_err(|many| {
+        let message = format!("`only`: at most {} beginnings of names, not {many}", Shape::MAX_ONLY);
+        ApiError::bad(param::ONLY, message)
+    })?;
+    Ok(Shape { fold: params.flag(param::FOLD)?, only })
 }
 
 impl From<ExportError> for ApiError {

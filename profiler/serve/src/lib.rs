@@ -69,7 +69,7 @@ pub use metrics::{Archiving, Declared, Metrics, Pushing, Reading, raise_to};
 pub use params::{Params, QueryStringError, nearest, pairs};
 pub use request::Asked;
 pub use run::{Queries, Rendered, Size};
-pub use runs::Prices;
+pub use runs::{JOB_METRICS, Prices};
 pub use tls::TlsFiles;
 
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
@@ -212,6 +212,7 @@ pub fn router(state: ServeState, access: Access, more: Router) -> Router {
         .route(route::SERIES.path, get(series::series))
         .route(route::PAUSES.path, get(pauses::pauses))
         .route(route::RUNS.path, get(runs::runs))
+        .route(route::JOB_METRICS.path, get(runs::metrics))
         .route(route::COMPARE.path, get(compare::compare))
         .with_state(Arc::clone(&state));
     api.merge(logins)

@@ -15,12 +15,14 @@ use axum::response::Response;
 use emberscope_api::route::{self, param};
 use emberscope_api::{self as api, SparkStage, SqlQuery};
 use emberscope_model::{LabelKey, LabelTotal, MatchOp, Matcher, SampleKind, SparkStages};
+use exact::{ByStage, Used, by_stage};
 use operators::PlanTold;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+mod exact;
 mod operators;
 
 /// Most executions that an error names.
@@ -32,6 +34,7 @@ struct Stage {
     app_name: String,
     stage: String,
     sum: Samples,
+    used: Used,
     spark: Option<SparkStage>,
 }
 
@@ -52,7 +55,7 @@ pub async fn sql(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery) 
         let kept = KeptWords::of(store, summary.range).seen(seen);
         let words = Words { source, kept: joined.then_some(&kept) };
         let mut asking = Asking::<SparkStages>::new(words, spark::WAIT);
-        let stages = stages(&totals, &mut asking);
+        let stages = stages(&totals, by_stage(store, &query)?, &mut asking);
         let all: u64 = stages.iter().map(|stage| stage.sum.count).fold(0, u64::saturating_add);
         let mut queries = queries(&stages, query.kind, all);
         let (mut operators, mut plan) = (None, None);
@@ -78,8 +81,8 @@ fn number(text: &str) -> Result<u64, ApiError> {
     text.parse().map_err(|_| error())
 }
 
-/// The stages that tasks were sampled of, with what Spark says of them.
-fn stages(totals: &[LabelTotal], asking: &mut Asking<'_, SparkStages>) -> Vec<Stage> {
+/// The stages that tasks were sampled of, with what they used and what Spark says of them.
+fn stages(totals: &[LabelTotal], mut used: ByStage, asking: &mut Asking<'_, SparkStages>) -> Vec<Stage> {
     let mut sums: BTreeMap<[String; 3], (String, Samples)> = BTreeMap::new();
     for total in totals {
         let key = [LabelKey::App, LabelKey::Stage, LabelKey::StageAttempt];
@@ -89,11 +92,13 @@ fn stages(totals: &[LabelTotal], asking: &mut Asking<'_, SparkStages>) -> Vec<St
             total.labels.get(LabelKey::AppName).clone_into(name);
         }
     }
-    let stage = |([app, stage, attempt], (app_name, sum)): ([String; 3], (String, Samples))| {
+    let stage = |(key, (app_name, sum)): ([String; 3], (String, Samples))| {
+        let used = used.remove(&key).unwrap_or_default();
+        let [app, stage, attempt] = key;
         // One without a number is none that Spark knows.
         let row = stage.parse().ok().zip(attempt.parse().ok()).filter(|_| !app.is_empty());
         let spark = row.and_then(|row| asking.row(&app, &row));
-        Stage { app, app_name, stage, sum, spark }
+        Stage { app, app_name, stage, sum, used, spark }
     };
     // Of more applications than are asked about those that began last are told: ids have the time.
     let mut stages: Vec<Stage> = sums.into_iter().rev().map(stage).collect();
@@ -110,7 +115,11 @@ fn queries(stages: &[Stage], kind: SampleKind, all: u64) -> Vec<SqlQuery> {
     }
     let row = |((app, execution), stages): ((&str, Option<u64>), Vec<&Stage>)| {
         let mut sum = Samples::default();
-        stages.iter().for_each(|stage| sum.add(stage.sum.count, stage.sum.weight));
+        let mut used = Used::default();
+        for stage in &stages {
+            sum.add(stage.sum.count, stage.sum.weight);
+            used.add(&stage.used);
+        }
         let told = || stages.iter().filter_map(|stage| stage.spark.as_ref());
         let of_query = execution.is_some();
         let ended = told().map(|spark| spark.completed.clone()).collect::<Option<Vec<_>>>();
@@ -129,6 +138,8 @@ fn queries(stages: &[Stage], kind: SampleKind, all: u64) -> Vec<SqlQuery> {
                 .filter(|_| of_query),
             ended: ended.and_then(|all| all.into_iter().max_by(|a, b| a.0.cmp(&b.0))).filter(|_| of_query),
             cost: sum.cost(kind, all),
+            exact: used.figures.answer().exact,
+            waited: used.waits.answer(used.figures.exact.as_ref()),
         }
     };
     let mut rows: Vec<SqlQuery> = sorted.into_iter().map(row).collect();

@@ -6,7 +6,7 @@
 
 use super::ServeState;
 use super::answer::{head, headers, json, text, whole};
-use super::figures::Figures;
+use super::figures::{Figures, seconds};
 use super::request::of_time;
 use super::spark::{self, KeptWords, Words};
 use super::waits::Waits;
@@ -14,7 +14,7 @@ use super::work::{self, Class, Task, class_at};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use emberscope_api::route::{self, param};
-use emberscope_api::{self as api, ClassFigures, StageOrder, Stages, TaskOrder, Tasks, Word as _};
+use emberscope_api::{self as api, ClassFigures, Durations, StageOrder, Stages, TaskOrder, Tasks, Word as _};
 use emberscope_model::{LabelKey, LedgerSums};
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -32,6 +32,8 @@ struct Stage<'a> {
     waits: Waits,
     executors: BTreeSet<&'a str>,
     classes: BTreeMap<Class, Figures>,
+    /// Of each task, nanoseconds.
+    walls: Vec<u64>,
 }
 
 impl<'a> Stage<'a> {
@@ -44,6 +46,7 @@ impl<'a> Stage<'a> {
         self.helpers.add(&task.helpers);
         self.python.add(&task.python);
         self.waits.add_all(&task.waits);
+        self.walls.extend(task.own.exact.map(|sums| sums.wall_ns));
         let executor = task.label(LabelKey::Executor);
         self.executors.extend((!executor.is_empty()).then_some(executor));
         for (class, figures) in &task.classes {
@@ -87,10 +90,19 @@ impl<'a> Stage<'a> {
             helpers: self.helpers.answer(),
             python: self.python.answer(),
             waited: self.waits.answer(self.own.exact.as_ref()),
+            durations: durations(&self.walls),
             classes: classes.collect(),
             spark: None,
         }
     }
+}
+
+/// How long tasks took: the one in the middle, and the longest.
+fn durations(walls: &[u64]) -> Option<Durations> {
+    let mut walls = walls.to_vec();
+    walls.sort_unstable();
+    let median = walls.get(walls.len().checked_sub(1)? / 2)?;
+    Some(Durations { median_seconds: seconds(*median), max_seconds: seconds(*walls.last()?) })
 }
 
 /// `/api/v1/stages`

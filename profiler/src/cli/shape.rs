@@ -8,7 +8,7 @@ use super::words::label;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use emberscope_api::route::param;
-use emberscope_export::{Unit, fold};
+use emberscope_export::{Shape, Unit};
 use emberscope_model::{Answer, LabelKey, SampleKind};
 use std::collections::BTreeSet;
 
@@ -40,6 +40,9 @@ pub struct ShapeArgs {
     /// The frames that all tasks share, from their thread's start to Task.run, as one.
     #[arg(long)]
     pub fold: bool,
+    /// Only frames whose names begin so, as com.acme.: what others spent counts for their callers. Several: with commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
     /// Tell source lines apart: each is a frame of its own, package.Class.method:123.
     #[arg(long)]
     pub lines: bool,
@@ -67,8 +70,8 @@ impl ShapeArgs {
     }
     /// The answer's tree in this shape, where nobody else makes it.
     pub fn shaped(&self, answer: Answer) -> Answer {
-        let tree = if self.fold { fold(&answer.tree) } else { answer.tree };
-        Answer { tree, ..answer }
+        let shape = Shape { fold: self.fold, only: self.only.clone() };
+        Answer { tree: shape.of(answer.tree), ..answer }
     }
     /// The shape as parameters of the API.
     pub fn params(&self) -> Params {
@@ -82,6 +85,9 @@ impl ShapeArgs {
         }
         if self.fold {
             params.push((param::FOLD, "1".to_owned()));
+        }
+        if !self.only.is_empty() {
+            params.push((param::ONLY, self.only.join(",")));
         }
         if self.lines {
             params.push((param::LINES, "1".to_owned()));

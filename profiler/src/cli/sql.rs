@@ -6,10 +6,11 @@ use super::ask::{AskArgs, Rows};
 use super::figures::known;
 use super::selection::Params;
 use super::table::{Align, Table};
-use super::text::{percent, percent_within};
+use super::text::{percent, percent_within, time};
+use super::waited;
 use clap::Args;
 use emberscope_api::route::{self, Route, param};
-use emberscope_api::{Cost, Sql, SqlQuery};
+use emberscope_api::{Cost, Exact, Figures, Sql, SqlQuery};
 use emberscope_model::SampleKind;
 use plan::Plan;
 use serde::Deserialize;
@@ -99,13 +100,35 @@ impl Rows for Sql {
         if several {
             columns.insert(0, ("APP", Align::Left));
         }
+        let figures = |query: &SqlQuery| Figures { exact: query.exact, ..Figures::default() };
+        let waits: Vec<String> =
+            self.queries.iter().map(|query| waited::cell(query.waited.as_ref(), &figures(query))).collect();
+        let (has_exact, has_waits) = (
+            self.queries.iter().any(|query| query.exact.is_some()),
+            waits.iter().any(|cell| !cell.is_empty()),
+        );
+        let description = columns.pop();
+        if has_exact {
+            columns.extend([("RUN DELAY", Align::Right), ("BLOCKED", Align::Right)]);
+        }
+        if has_waits {
+            columns.push((waited::HEAD, Align::Left));
+        }
+        columns.extend(description);
         let mut table = Table::new(&columns);
         table.give_way(&["ERROR", "STAGES"]);
         table.cut_last();
-        for query in &self.queries {
+        for (query, waits) in self.queries.iter().zip(waits) {
             let mut row = vec![query.execution.map_or_else(|| "-".to_owned(), |id| id.to_string())];
             row.extend(cells(&query.cost, kind));
             row.push(ranges(&query.stages));
+            if has_exact {
+                let part = |of: fn(&Exact) -> f64| time(query.exact.as_ref().map(of));
+                row.extend([part(|exact| exact.run_delay_seconds), part(|exact| exact.blocked_seconds)]);
+            }
+            if has_waits {
+                row.push(waits);
+            }
             row.push(match query.execution {
                 Some(_) => known(&query.description),
                 None => "(stages of which no query is told)".to_owned(),
@@ -114,6 +137,12 @@ impl Rows for Sql {
                 row.insert(0, known(&query.app));
             }
             table.row(row);
+        }
+        if has_exact {
+            table.note("RUN DELAY, BLOCKED: by the kernel's accounts of the tasks' own threads".to_owned());
+        }
+        if has_waits {
+            table.note(waited::NOTE.to_owned());
         }
         if self.cut > 0 {
             let more =
@@ -134,18 +163,26 @@ impl Rows for Operators {
     const ROUTE: &'static Route = &route::SQL;
     fn table(&self, basis: &Basis) -> Table {
         let kind = basis.kind();
-        let mut table = Table::new(&[
+        let operators = self.0.operators.as_deref().unwrap_or_default();
+        let has_waits = operators.iter().any(|row| row.waited_seconds.is_some());
+        let mut columns = vec![
             ("OPERATOR", Align::Left),
             (kind.facts().column, Align::Right),
             ("SHARE", Align::Right),
             ("SAMPLES", Align::Right),
             ("ERROR", Align::Right),
             ("STAGES", Align::Left),
-        ]);
-        let operators = self.0.operators.as_deref().unwrap_or_default();
+        ];
+        if has_waits {
+            columns.insert(5, ("WAITED", Align::Right));
+        }
+        let mut table = Table::new(&columns);
         for row in operators {
             let mut cells = Vec::from(cells(&row.cost, kind));
             cells.insert(0, row.operator.clone());
+            if has_waits {
+                cells.push(time(row.waited_seconds));
+            }
             cells.push(ranges(&row.stages));
             table.row(cells);
         }

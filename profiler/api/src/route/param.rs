@@ -28,6 +28,8 @@ pub const LINES: &str = "lines";
 pub const MAX_NODES: &str = "max_nodes";
 /// The merged tree of a comparison.
 pub const NODES: &str = "nodes";
+/// Beginnings of names.
+pub const ONLY: &str = "only";
 /// What makes the sides of a comparison comparable.
 pub const SCALE: &str = "scale";
 /// A stage's slow tasks against the usual ones.

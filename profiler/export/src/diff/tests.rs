@@ -47,6 +47,22 @@ fn both_sides_have_the_same_nodes() {
     assert_eq!(Aligned::new(&nothing, &nothing).right.nodes.len(), 1);
 }
 
+#[test]
+fn another_jdk_is_no_difference() {
+    const THREAD: (FrameKind, &str) = (J, "java.lang.Thread.run");
+    let (with, work) = ((J, "java.lang.Thread.runWith"), (J, "job.Work"));
+    let left = tree(&[(&[THREAD, work, (J, "StubRoutines (1)")], 30)]);
+    let right = tree(&[
+        (&[THREAD, with, work, (J, "StubRoutines (initialstubs)")], 10),
+        (&[THREAD, with, work, (J, "StubRoutines (compilerstubs)")], 20),
+    ]);
+    let trees = Aligned::new(&left, &right);
+    let text = String::from_utf8(render(Format::Folded, &trees, &options(1.0, 1.0)).unwrap()).unwrap();
+    let mut words = text.trim_end().rsplit(' ');
+    assert_eq!(words.next(), words.next(), "{text}");
+    assert_eq!(words.collect::<Vec<_>>(), ["java.lang.Thread.run;job.Work;StubRoutines"], "{text}");
+}
+
 proptest! {
     #[test]
     fn nothing_is_lost_or_moved(

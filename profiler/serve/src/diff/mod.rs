@@ -14,7 +14,7 @@ use super::ServeState;
 use super::answer::{head, headers, json, summary_of};
 use super::error::ApiError;
 use super::figures::seconds;
-use super::flamegraph::{SVG_POLICY, title};
+use super::flamegraph::{SVG_POLICY, shape, title};
 use super::params::{Params, SIDES};
 use super::request::{Asked, of_time};
 use super::run::{Rendered, Size};
@@ -25,7 +25,7 @@ use emberscope_api::route::{self, param};
 use emberscope_api::{
     self as api, Amount, Diff, MethodName, MethodOrder, Scale, SlowBy, SlowSide, Word as _,
 };
-use emberscope_export::{Aligned, DiffOptions, Format, cause, render_diff};
+use emberscope_export::{Aligned, DiffOptions, Format, Shape, cause, render_diff};
 use emberscope_model::{Answer, Query, SampleKind, Summary, WallTime, sampling_error};
 use emberscope_store::Store;
 use serde_json::json;
@@ -50,6 +50,7 @@ struct Question {
     /// What makes tasks slow; None: what they stand out by.
     by: Option<By>,
     format: Format,
+    shape: Shape,
     scale: Scale,
     sort: MethodOrder,
     limit: usize,
@@ -92,6 +93,7 @@ fn read(params: &Params) -> Result<Question, ApiError> {
         slow,
         by,
         format: params.choice(param::FORMAT, &formats, Format::Svg)?,
+        shape: shape(params)?,
         scale: params.choice(param::SCALE, &scales, if slow { Scale::Task } else { Scale::Equal })?,
         sort: params.word(param::SORT, MethodOrder::Own)?,
         limit: params.number_of(&route::DIFF, param::LIMIT)?,
@@ -129,7 +131,9 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
         ([left.query(store)?, right.query(store)?], None)
     };
     let [left, right] = &queries;
-    let (left, right) = (store.merge(left)?, store.merge(right)?);
+    let shaped =
+        |query| store.merge(query).map(|answer| Answer { tree: question.shape.of(answer.tree), ..answer });
+    let (left, right) = (shaped(left)?, shaped(right)?);
     let trees = Aligned::new(&left.tree, &right.tree);
     let (whole_left, whole_right) = (whole(&trees.left), whole(&trees.right));
     let factors = match (question.scale, &slow) {

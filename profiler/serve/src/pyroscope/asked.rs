@@ -10,6 +10,7 @@ use super::response::FlameGraph;
 use super::select::StackTraceSelector;
 use super::tree::tree_bytes;
 use super::types::Type;
+use emberscope_export::Shape;
 use emberscope_export::pprof::{self, Profile};
 use emberscope_model::{Answer, Detail, Query, TimeRange, Tree, grouped, implied};
 use emberscope_store::Store;
@@ -29,8 +30,8 @@ pub struct Asked {
     pub query: Option<Query>,
     /// The time range as asked.
     pub range: TimeRange,
-    /// The frames that all tasks share are to be one.
-    fold: bool,
+    /// In which the tree is wanted.
+    shape: Shape,
 }
 
 impl Asked {
@@ -42,7 +43,7 @@ impl Asked {
         let of = Type::find(type_id)?;
         let range = range(start, end)?;
         let matched = matched(selector)?;
-        let (mut selection, fold) = (matched.selection, matched.fold);
+        let (mut selection, shape) = (matched.selection, matched.shape);
         let more = of.and_then(|of| implied(of.kind, &selection.matchers));
         selection.matchers.extend(more);
         let query = of.filter(|of| matched.types.contains(of)).map(|of| Query {
@@ -52,7 +53,7 @@ impl Asked {
             kind: of.kind,
             detail: Detail::default(),
         });
-        Ok(Self { of, query, range, fold })
+        Ok(Self { of, query, range, shape })
     }
     /// The merged stacks that begin with `site`, functions from the root.
     ///
@@ -62,9 +63,7 @@ impl Asked {
         let Some(query) = &self.query else { return Ok(None) };
         let mut answer = store.merge(query)?;
         keep_below(&mut answer.tree, site);
-        if self.fold {
-            answer.tree = emberscope_export::fold(&answer.tree);
-        }
+        answer.tree = self.shape.of(answer.tree);
         Ok(Some(answer))
     }
     /// The answer as bars.

@@ -7,6 +7,7 @@
 use super::error::CallError;
 use super::types::{self, Type};
 use crate::selector::{self, SelectorError};
+use emberscope_export::Shape;
 use emberscope_model::{LabelKey, MatchOp, Matcher, Selection, TimeRange, WallTime};
 use emberscope_store::Store;
 
@@ -20,12 +21,14 @@ pub struct Matched {
     pub selection: Selection,
     /// Profile types that fit; none: the selector finds nothing.
     pub types: Vec<&'static Type>,
-    /// The frames that all tasks share are to be one ([`FOLD`]).
-    pub fold: bool,
+    /// In which the tree is wanted ([`FOLD`], [`ONLY`]).
+    pub shape: Shape,
 }
 
 /// A label of selectors that no sample has: `__fold__="1"`, for Grafana has no other place for a parameter.
 pub const FOLD: &str = "__fold__";
+/// Likewise: `__only__="com.acme."`.
+pub const ONLY: &str = "__only__";
 
 impl From<SelectorError> for CallError {
     fn from(error: SelectorError) -> Self {
@@ -40,7 +43,7 @@ impl From<SelectorError> for CallError {
 pub fn matched(text: &str) -> Result<Matched, CallError> {
     let selector = selector::parse(text)?;
     let (selection, types) = (Selection::all(), types::ALL.iter().collect());
-    let mut matched = Matched { selection, types, fold: false };
+    let mut matched = Matched { selection, types, shape: Shape::default() };
     if !selector.metric.is_empty() {
         // Grafana's editor puts the type's id there; PromQL would have its name.
         matched.types.retain(|t| t.id() == selector.metric || t.parts()[0] == selector.metric);
@@ -49,7 +52,17 @@ pub fn matched(text: &str) -> Result<Matched, CallError> {
         let op = matcher.compile()?;
         if matcher.name == FOLD {
             // Not `__fold__=""`, nor an "All" that is anything.
-            matched.fold = holds(&op, "1") && !holds(&op, "");
+            matched.shape.fold = holds(&op, "1") && !holds(&op, "");
+        } else if matcher.name == ONLY {
+            // Of an expression no beginning can be told.
+            let MatchOp::In(names) = &op else { continue };
+            let names = Shape::beginnings(names.iter().map(String::as_str));
+            matched.shape.only = names.map_err(|many| {
+                CallError::invalid(format!(
+                    "{ONLY}: at most {} beginnings of names, not {many}",
+                    Shape::MAX_ONLY
+                ))
+            })?;
         } else if let Some(key) = LabelKey::from_name(&matcher.name) {
             matched.selection.matchers.push(Matcher { key, op });
         } else {
@@ -142,9 +155,24 @@ mod tests {
     fn a_fold_is_asked_for_and_selects_nothing() {
         for (text, fold) in [(r#"{__fold__="1"}"#, true), (r#"{__fold__=~".*"}"#, false), ("{}", false)] {
             let matched = matched(text).expect(text);
-            assert_eq!((matched.fold, matched.types.len()), (fold, types::ALL.len()), "{text}");
+            assert_eq!((matched.shape.fold, matched.types.len()), (fold, types::ALL.len()), "{text}");
             assert!(matched.selection.matchers.is_empty());
         }
+    }
+
+    #[test]
+    fn own_code_is_asked_for_and_selects_nothing() {
+        for (text, only) in [
+            (r#"{__only__="com.acme., org.acme."}"#, &["com.acme.", "org.acme."][..]),
+            (r#"{__only__=""}"#, &[]),
+            (r#"{__only__=~".*"}"#, &[]),
+        ] {
+            let matched = matched(text).expect(text);
+            assert_eq!(matched.shape.only, only, "{text}");
+            assert_eq!((matched.selection.matchers.len(), matched.types.len()), (0, types::ALL.len()));
+        }
+        let many = format!(r#"{{__only__="{}"}}"#, vec!["a"; Shape::MAX_ONLY + 1].join(","));
+        assert!(matched(&many).is_err());
     }
 
     #[test]

@@ -6,8 +6,10 @@
 
 mod change;
 mod reserved;
+mod scraped;
 
 pub use reserved::{Prices, settings};
+pub use scraped::{JOB_METRICS, metrics};
 
 use super::ServeState;
 use super::answer::{table, text};
@@ -24,7 +26,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use emberscope_api::route::{self, param};
 use emberscope_api::{Run, RunChange, Runs};
-use emberscope_model::{LabelKey, MatchOp, Matcher, Query, SampleKind, ThreadClass, TimeRange, WallTime};
+use emberscope_model::{
+    LabelKey, MatchOp, Matcher, Query, SampleKind, Summary, ThreadClass, TimeRange, WallTime,
+};
 use emberscope_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -69,6 +73,12 @@ fn read(params: &Params, prices: Prices) -> Result<Question, ApiError> {
 }
 
 fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> {
+    let (summary, runs) = found(store, question)?;
+    Ok(table(&summary, store, runs))
+}
+
+/// The runs, and what they rest on.
+fn found(store: &dyn Store, question: &Question) -> Result<(Summary, Runs), ApiError> {
     let mut query = question.asked.query_of_all(store)?;
     let none = MatchOp::NotIn(vec![String::new(), UNKNOWN.to_owned()]);
     query.selection.matchers.push(Matcher { key: LabelKey::App, op: none });
@@ -117,8 +127,7 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
         let of = (run.deploy.as_deref(), &run.settings);
         run.reserved = reserved::reserved(&facts, of, times.until, question.prices);
     }
-    let content = Runs { count: count as u64, cut: cut as u64, runs: rows };
-    Ok(table(&summary, store, content))
+    Ok((summary, Runs { count: count as u64, cut: cut as u64, runs: rows }))
 }
 
 fn same_job(a: &Run, b: &Run) -> bool {

@@ -69,6 +69,28 @@ async fn runs_of_all_that_is_kept_in_their_order() {
 }
 
 #[tokio::test]
+async fn jobs_as_metrics() {
+    let app = router(state(store(&[1000, 2000, 3000])), Access::LocalHostOnly, Router::new());
+    let got = send(app.clone(), request("GET", "/api/v1/runs/metrics")).await;
+    let text = got.text().to_owned();
+    let told: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let of =
+        |name: &str, value: &str| format!("emberscope_job_{name}{{app_run=\"etl\",user=\"ann\"}} {value}");
+    let end = (START + 29).to_string();
+    let want = [
+        of("last_run_cpu_seconds", "6.5"),
+        of("last_run_end_timestamp_seconds", &end),
+        of("last_run_wall_seconds", "9"),
+        of("runs", "3"),
+        of("usual_cpu_seconds", "3.5"),
+        of("usual_wall_seconds", "9"),
+    ];
+    assert_eq!(told, want, "{text}");
+    let none = send(app, request("GET", "/api/v1/runs/metrics?job=nobody")).await;
+    none.refused(404, "unknown_job", Some("job"));
+}
+
+#[tokio::test]
 async fn what_executors_reserved_costs_by_the_prices() {
     let store = store(&[1000, 2000]);
     let at = |second| Some(WallTime::from_millis((START + second) * 1000));
@@ -144,7 +166,12 @@ async fn runs_of_a_job_may_have_names_of_their_own() {
 async fn the_run_from_which_on_more_is_used_is_marked() {
     let before = [1000, 1010, 990, 1005, 995, 1002, 998];
     let after = [1300, 1310, 1290, 1305, 1295, 1302];
-    let got = ask(store(&[&before[..], &after[..]].concat()), "?job=etl").await;
+    let runs = [&before[..], &after[..]].concat();
+    let metrics = ask(store(&runs), "/metrics?job=etl").await;
+    let ratio = metrics.text().lines().find_map(|line| line.strip_prefix("emberscope_job_change_ratio{"));
+    let ratio = ratio.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).expect("a ratio");
+    assert!((ratio - 1.24).abs() < 0.01, "{ratio}");
+    let got = ask(store(&runs), "?job=etl").await;
     let marked: Vec<Value> = rows(&got).into_iter().filter(|row| !row["changed"].is_null()).collect();
     assert_eq!(marked.len(), 1, "{marked:?}");
     let change = &marked[0]["changed"];

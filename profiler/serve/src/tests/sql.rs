@@ -99,6 +99,31 @@ async fn queries_by_what_their_tasks_did_from_what_is_kept() {
 }
 
 #[tokio::test]
+async fn a_query_has_the_accounts_of_its_tasks() {
+    use LabelKey::{App, Role, Stage, StageAttempt, Task, ThreadClass, Wait};
+    let all = [(App, "app-1"), (Role, "executor"), (Stage, "3"), (StageAttempt, "1"), (Task, "1")];
+    let of = |class: &str, wait: &str| {
+        let set = LabelSetBuilder::from_set(&jobs::labels(&all)).set(ThreadClass, class).set(Wait, wait);
+        Arc::new(set.build())
+    };
+    let waits = Row { kind: SampleKind::OffCpu, ..jobs::row(&of("task", "shuffle"), &[jobs::RUN], 100) };
+    let ledger = vec![
+        jobs::line(&of("task", ""), 1_000, 1_000, 5_000),
+        jobs::line(&of("task", ""), 500, 1_000, 5_000),
+        // Of a thread that works for the task: its waits are none of the task's.
+        jobs::line(&of("python", ""), 700, 1_000, 5_000),
+    ];
+    let with_accounts = store(None);
+    with_accounts.append(jobs::window(0, vec![waits], ledger, Vec::new()));
+    let answer = ask_of(with_accounts, "sql?app=app-1").await.json();
+    let rows = answer["queries"].as_array().expect("queries");
+    let exact = &rows[0]["exact"];
+    assert_eq!((&exact["cpu_seconds"], &exact["run_delay_seconds"]), (&json!(1.5), &json!(0.2)), "{exact}");
+    assert_eq!(rows[0]["waited"]["by"], json!({ "shuffle": 1.0 }));
+    assert_eq!((&rows[1]["exact"], &rows[1]["waited"]), (&Value::Null, &Value::Null));
+}
+
+#[tokio::test]
 async fn operators_of_a_query() {
     let answer = ask("sql?app=app-1&execution=7").await.json();
     let rows = answer["operators"].as_array().expect("operators");

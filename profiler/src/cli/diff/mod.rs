@@ -81,6 +81,12 @@ struct ShapeArgs {
     /// Labels put before each stack of the graph as frames such as thread_class=task.
     #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
     group: Vec<LabelKey>,
+    /// The frames that all tasks share, from their thread's start to Task.run, as one.
+    #[arg(long)]
+    fold: bool,
+    /// Only frames whose names begin so, as com.acme.: what others spent counts for their callers. Several: with commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
 }
 
 /// A graph instead of the table.
@@ -152,6 +158,12 @@ fn params(args: &DiffArgs, format: Format) -> Vec<(Cow<'static, str>, String)> {
     let names: Vec<&str> = args.shape.group.iter().map(|key| key.name()).collect();
     if !names.is_empty() {
         put(param::GROUP, &names.join(","));
+    }
+    if args.shape.fold {
+        put(param::FOLD, "1");
+    }
+    if !args.shape.only.is_empty() {
+        put(param::ONLY, &args.shape.only.join(","));
     }
     put(param::FORMAT, format.slug());
     if format == Format::Json {

@@ -21,6 +21,11 @@ async fn folded_units_groups_and_suffixes() {
             "stage=4;thread_class=task;Main.run 30"
         ]
     );
+    let own = get_all("/api/v1/flamegraph?format=folded&app=app-1&role=executor&only=Main.sort,Job.").await;
+    assert_eq!(lines(own), ["(no frames) 30", "Main.sort 120"]);
+    let many = vec!["a"; 33].join(",");
+    let many = get_all(&format!("/api/v1/flamegraph?only={many}")).await;
+    assert!(many.refused(400, "bad_parameter", Some("only")).contains("not 33"));
     let either = get_all("/api/v1/flamegraph?format=folded&stage=4&stage=0").await;
     assert_eq!(either.header("x-emberscope-samples"), "90");
 }
