@@ -27,8 +27,8 @@ pub mod code {
 /// The codes, for help texts.
 pub const CODES_HELP: &str = "\
 Exit codes:
-  0  it worked
-  1  it failed; or, with compare --fail-over, something grew by more than it may
+  0  success
+  1  failure; or, with compare --fail-over, something grew by more than allowed
   2  a flag, a parameter or the configuration file is wrong
   3  nothing found: an unknown application, or no samples in the selection
   4  no daemon answers at the address";

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// svg is a picture for browsers, folded a line for each stack, json the call tree, pprof a profile
-    /// for `go tool pprof`, parquet a table, jfr a recording for JDK Mission Control, html the picture in a page, speedscope
-    /// a file for speedscope.app. Default: what the file's name ends in (.svg, .folded, .txt, .json, .pprof, .pb.gz,
-    /// .parquet, .jfr, .html, .speedscope.json); folded on standard output.
+    /// Format: svg (a picture for browsers), folded (one line per stack), json (the call tree), pprof (a profile for
+    /// `go tool pprof`), parquet (a table), jfr (a recording for JDK Mission Control), html (the picture in a page) or
+    /// speedscope (a file for speedscope.app). Default: by the file name's extension (.svg, .folded, .txt, .json,
+    /// .pprof, .pb.gz, .parquet, .jfr, .html, .speedscope.json); folded on standard output.
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub format: Option<FileFormat>,
     /// File to write; - is standard output.

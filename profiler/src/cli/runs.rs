@@ -14,10 +14,10 @@ use emberscope_api::{Figures, Run, Runs};
 /// Flags of `emberscope runs`.
 #[derive(Args, Clone, Debug)]
 pub struct RunsArgs {
-    /// Runs of this job alone: what --app-run takes, or the name of its applications. Default: all jobs.
-    #[arg(long, value_name = "NAME", help_heading = "Choice (a flag given twice means either)")]
+    /// Only runs of this job: a value of --app-run, or the name of its applications. Default: all jobs.
+    #[arg(long, value_name = "NAME", help_heading = "Selection (repeat a flag for several values)")]
     job: Option<String>,
-    /// Runs at most, the last ones.
+    /// List at most N runs, the latest ones.
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     #[command(flatten)]

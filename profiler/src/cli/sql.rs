@@ -19,13 +19,13 @@ mod plan;
 /// Flags of `emberscope sql`.
 #[derive(Args, Clone, Debug)]
 pub struct SqlArgs {
-    /// The operators of the query of this number: Spark's id of the execution.
+    /// Show the operators of one query: Spark's id of the execution.
     #[arg(long, value_name = "ID", help_heading = "Output")]
     execution: Option<u64>,
-    /// The query's physical plan, with what its operators cost.
+    /// Show the query's physical plan, with what its operators cost.
     #[arg(long, requires = "execution", help_heading = "Output")]
     plan: bool,
-    /// Queries at most, the largest first.
+    /// List at most N queries, the largest first.
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     #[command(flatten)]

@@ -25,10 +25,10 @@ pub struct DoctorArgs {
     /// Configuration file of the daemon, for its address, socket and data directory.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Address the daemon would listen on.
+    /// Address that the daemon would listen on.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<Listen>,
-    /// Unix socket that the command line asks the daemon by, or none.
+    /// Unix socket for the command line, or none.
     #[arg(long, value_name = "PATH")]
     socket: Option<SocketPath>,
     /// Data directory of the daemon.
