@@ -73,7 +73,7 @@ pub enum CliError {
         "you may not use {}: {}. Ask with sudo{}; or ask over TCP with a token: --url http://127.0.0.1:4099 \
          --token-file FILE",
         path.display(),
-        group.as_ref().map_or("it is for root alone".to_owned(), |group| format!("you are not in group {group}")),
+        group.as_ref().map_or("only root may".to_owned(), |group| format!("you are not in group {group}")),
         group.as_ref().map_or(String::new(), |group| {
             format!("; or have yourself added (usermod -aG {group} $USER) and log in again")
         })

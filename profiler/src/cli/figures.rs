@@ -43,13 +43,13 @@ impl Cells for Figures {
 
 /// The line under a table that has figures of both kinds: how they come about.
 pub fn how<'a>(rows: impl IntoIterator<Item = &'a Figures>) -> String {
-    const SAMPLED: &str = "SAMPLED: by n samples, +- the standard error 1/sqrt(n)";
+    const SAMPLED: &str = "SAMPLED: from n samples, +- the standard error 1/sqrt(n)";
     if rows.into_iter().all(|figures| figures.exact.is_none()) {
         return format!(
-            "the kernel's accounts have nothing of these (emberscope status may say why); {SAMPLED}"
+            "the kernel's accounts have no figures for these (emberscope status may say why); {SAMPLED}"
         );
     }
-    format!("exact, by the kernel's accounts of each thread, but {SAMPLED}")
+    format!("exact, from the kernel's accounts of each thread, except {SAMPLED}")
 }
 
 /// What is known, else nothing.

@@ -1,4 +1,4 @@
-//! `emberscope runs`: the runs of jobs, what each used, and from which run on that is another.
+//! `emberscope runs`: the runs of jobs, what each used, and the run where that changed.
 
 use super::CliError;
 use super::answer::{Basis, counted};
@@ -126,21 +126,20 @@ impl Rows for Runs {
             table.note(format!("and {}: see them with --limit", counted(self.cut, "earlier run")));
         }
         table.note(
-            "RUN: as --run takes it beside --app NAME, and as NAME@RUN; CPU: of all threads, by the kernel's accounts, or with \
-             +- its standard error by samples"
+            "RUN: for --run with --app NAME, and for NAME@RUN; CPU: of all threads, from the kernel's accounts, or from \
+             samples with +- the standard error"
                 .to_owned(),
         );
         if !told.is_empty() {
             table.note(
-                "CORE-HOURS, GIB-HOURS: what its executors reserved on all nodes, by what Spark says; COST: by the settings \
+                "CORE-HOURS, GIB-HOURS: what its executors reserved on all nodes, as Spark reports; COST: by the settings \
                  price-core-hour and price-gib-hour"
                     .to_owned(),
             );
         }
         if self.runs.iter().any(|run| run.changed.is_some()) {
             table.note(
-                "CHANGED: chance alone makes runs differ so in one of a hundred jobs that go on as before"
-                    .to_owned(),
+                "CHANGED: chance alone marks a run in one of a hundred jobs that did not change".to_owned(),
             );
         }
         table

@@ -108,7 +108,7 @@ impl Rows for Sql {
             row.push(ranges(&query.stages));
             row.push(match query.execution {
                 Some(_) => known(&query.description),
-                None => "(stages of which no query is told)".to_owned(),
+                None => "(stages with no known query)".to_owned(),
             });
             if several {
                 row.insert(0, known(&query.app));
@@ -160,7 +160,7 @@ impl Rows for Operators {
             Some(shares.fold(0.0, |sum, share| sum + share))
         };
         table.note(format!(
-            "put to operators {}, to some in one loop {}, to generated code of which none is known {}, to Spark's work \
+            "attributed to operators {}, to some in one loop {}, to generated code with no known operator {}, to Spark's work \
              around them {}, unknown {}",
             percent(part("operator")),
             percent(part("fused")),
@@ -193,7 +193,7 @@ mod tests {
         result.unwrap();
         assert_eq!(target, "/api/v1/sql?app=a&type=cpu&limit=2");
         assert!(
-            printed.contains("3, 5-7  nightly") && printed.contains("(stages of which no query is told)"),
+            printed.contains("3, 5-7  nightly") && printed.contains("(stages with no known query)"),
             "{printed}"
         );
         assert!(printed.contains("and 1 more query: see them with --limit"), "{printed}");
@@ -223,7 +223,7 @@ mod tests {
         let (_, printed, result) = ask::<Operators>(&[], route::SQL.path, id, 200, &body);
         result.unwrap();
         assert!(printed.contains("query 12: nightly: 8 samples"), "{printed}");
-        let note = "put to operators 75.00 %, to some in one loop 12.50 %, to generated code of which none is known \
+        let note = "attributed to operators 75.00 %, to some in one loop 12.50 %, to generated code with no known operator \
                     12.50 %, to Spark's work around them 0.00 %, unknown 0.00 %";
         assert!(printed.contains(note), "{printed}");
     }

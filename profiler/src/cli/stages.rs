@@ -191,7 +191,7 @@ impl Rows for ByClass {
         }
         table.note(how(self.0.stages.iter().flat_map(|stage| &stage.classes).map(|class| &class.figures)));
         table
-            .note("what JVMs do beside their tasks has no stage: emberscope tax --stage tells it".to_owned());
+            .note("what JVMs do beyond their tasks has no stage: emberscope tax --stage shows it".to_owned());
         table
     }
 }

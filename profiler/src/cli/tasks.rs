@@ -189,7 +189,7 @@ mod tests {
                     17.1  77   1         847.1 ms     2.70 s  152.9 ms  3.70 s        12/402          2011/3  1.5 MiB      0 B  850.0 ms +- 10.0 %\n\
                     -     62   -                -          -         -       -             -               -        -        -                   -\n\
                     and 58 more tasks: see them with --limit\n\
-                    exact, by the kernel's accounts of each thread, but SAMPLED: by n samples, +- the standard error 1/sqrt(n)\n";
+                    exact, from the kernel's accounts of each thread, except SAMPLED: from n samples, +- the standard error 1/sqrt(n)\n";
         assert!(printed.starts_with(want), "{printed}");
     }
 

@@ -105,7 +105,7 @@ impl CompareArgs {
             (None, Some(file)) => ReportFormat::of_file(file).ok_or_else(|| {
                 let name = file.display();
                 CliError::Usage(format!(
-                    "the name {name} tells no format: end it in .txt, .json, .md, .xml or .html, or use --format"
+                    "the name {name} gives no format: end it in .txt, .json, .md, .xml or .html, or use --format"
                 ))
             })?,
         };

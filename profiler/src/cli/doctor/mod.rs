@@ -1,4 +1,4 @@
-//! `emberscope doctor`: what this host allows, what is missing, the mend.
+//! `emberscope doctor`: what this host allows, what is missing, how to fix it.
 //!
 //! In: the kernel, /proc, the data directory, the address, the socket. Out: a finding each; exit code 0 when sampling can
 //! work. Nothing is changed on the host; a few trivial programs are loaded, none is attached.
@@ -88,7 +88,7 @@ fn print(findings: &[Finding], sampling: bool, out: &mut dyn Write) -> io::Resul
         }
     }
     if !mends.is_empty() {
-        writeln!(out, "\nTo mend:")?;
+        writeln!(out, "\nTo fix:")?;
     }
     for (mend, checks) in mends {
         writeln!(out, "  {}: {}", text::clean(&checks.join(", ")), text::clean(mend))?;
@@ -114,7 +114,7 @@ mod tests {
         let out = String::from_utf8(out).unwrap();
         assert!(out.contains("ok       kernel types  BTF\n"), "{out}");
         assert!(out.contains("missing  capabilities  no CAP_BPF\n"), "{out}");
-        assert!(out.ends_with("To mend:\n  capabilities: run as root\n  JVM 1, JVM 2: restart it\n\nSampling cannot work here.\n"), "{out}");
+        assert!(out.ends_with("To fix:\n  capabilities: run as root\n  JVM 1, JVM 2: restart it\n\nSampling cannot work here.\n"), "{out}");
     }
 
     #[test]
