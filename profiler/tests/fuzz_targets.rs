@@ -56,8 +56,9 @@ macro_rules! targets {
 }
 
 targets! {
-    archive: "../fuzz/fuzz_targets/archive.rs", [];
-    blocks: "../fuzz/fuzz_targets/blocks.rs", [];
+    // Lanes whose rows are together more than a number holds.
+    archive: "../fuzz/fuzz_targets/archive.rs", [&b"xxx\0\0\x10"[..]];
+    blocks: "../fuzz/fuzz_targets/blocks.rs", [&b"\x12\x12da."[..]];
     connect: "../fuzz/fuzz_targets/connect.rs", [
         &b"\x05\x01{\"profileTypeID\":\"process_cpu:cpu:nanoseconds:cpu:nanoseconds\",\"labelSelector\":\"{}\",\"start\":1700000000000,\"end\":1700000040000}"[..],
         b"\x08\x01{\"left\":{\"labelSelector\":\"{}\",\"start\":1,\"end\":2},\"right\":{}}",

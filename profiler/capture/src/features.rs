@@ -177,7 +177,7 @@ impl HostFeatures {
                     Ok(()) => "The kernel's type information (BTF) is there.".to_owned(),
                     Err(why) => format!(
                         "No type information of the kernel ({why}): forks are found by scanning, and samples in \
-                         the kernel have no user stack; a kernel with CONFIG_DEBUG_INFO_BTF mends it."
+                         the kernel have no user stack; a kernel with CONFIG_DEBUG_INFO_BTF fixes it."
                     ),
                 },
             },
@@ -186,21 +186,21 @@ impl HostFeatures {
                 self.bpf_loop,
                 Degraded,
                 "User stacks are taken to 512 frames, with the functions of Python to 1,024.",
-                "No bpf_loop: user stacks are walked in pieces, 130 to 512 frames deep; Linux 5.17 mends it.",
+                "No bpf_loop: user stacks are walked in pieces, 130 to 512 frames deep; Linux 5.17 fixes it.",
             ),
             flag(
                 "task_pt_regs",
                 self.task_pt_regs,
                 Degraded,
                 "Samples in the kernel have their user stack too.",
-                "No bpf_task_pt_regs: samples in the kernel have no user stack; Linux 5.15 with BTF mends it.",
+                "No bpf_task_pt_regs: samples in the kernel have no user stack; Linux 5.15 with BTF fixes it.",
             ),
             flag(
                 "raw_tracepoints",
                 self.raw_tracepoints,
                 Degraded,
                 "Processes are seen when they start and end.",
-                "No BPF on raw tracepoints: processes are found by scanning /proc; CONFIG_BPF_EVENTS mends it.",
+                "No BPF on raw tracepoints: processes are found by scanning /proc; CONFIG_BPF_EVENTS fixes it.",
             ),
             Finding {
                 name: "tracefs",
@@ -224,7 +224,7 @@ impl HostFeatures {
                     Ok(()) => "Newly mapped code is seen at once.".to_owned(),
                     Err(why) => format!(
                         "Newly mapped code is found by scanning ({why}): CAP_PERFMON, and \
-                         kernel.perf_event_mlock_kb of at least 64, mend it."
+                         kernel.perf_event_mlock_kb of at least 64, fix it."
                     ),
                 },
             },

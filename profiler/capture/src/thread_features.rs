@@ -23,7 +23,7 @@ impl HostFeatures {
                 &|why| {
                     format!(
                         "The names of a JVM's threads are not seen ({why}): no sample has a stage or task; a \
-                         kernel with CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS and the capabilities of the unit mend it."
+                         kernel with CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS and the capabilities of the unit fix it."
                     )
                 },
             ),
@@ -46,7 +46,7 @@ impl HostFeatures {
                 &|why| {
                     format!(
                         "Threads' accounts are read from /proc ({why}): some 60 us of CPU a thread and window instead of \
-                         two, of 4096 threads at most; Linux 5.8 with CONFIG_DEBUG_INFO_BTF mends it."
+                         two, of 4096 threads at most; Linux 5.8 with CONFIG_DEBUG_INFO_BTF fixes it."
                     )
                 },
             ),
@@ -57,7 +57,7 @@ impl HostFeatures {
                 &|missing| {
                     format!(
                         "Python workers have no task, and how long tasks wait for Python is not known (missing: \
-                         {missing}); a kernel with CONFIG_BPF_EVENTS and CONFIG_DEBUG_INFO_BTF mends it."
+                         {missing}); a kernel with CONFIG_BPF_EVENTS and CONFIG_DEBUG_INFO_BTF fixes it."
                     )
                 },
             ),
@@ -69,7 +69,7 @@ impl HostFeatures {
                     format!(
                         "The tracepoint sock:sock_send_length is missing: what reaches a busy Python worker over a Unix \
                          socket is not seen ({tcp}), and its task is `unknown` until one of the two waits for the \
-                         other; Linux 6.3 with CONFIG_DEBUG_INFO_BTF mends it."
+                         other; Linux 6.3 with CONFIG_DEBUG_INFO_BTF fixes it."
                     )
                 },
             ),
@@ -79,7 +79,7 @@ impl HostFeatures {
                 "How long a cgroup's quota of CPU time kept tasks from running is told apart from waiting for a CPU.",
                 &|_| {
                     "Tasks that a cgroup's quota of CPU time keeps from running wait for a CPU, as far as is known; Linux \
-                     6.6 with CONFIG_DEBUG_INFO_BTF and CONFIG_CFS_BANDWIDTH mends it."
+                     6.6 with CONFIG_DEBUG_INFO_BTF and CONFIG_CFS_BANDWIDTH fixes it."
                         .to_owned()
                 },
             ),

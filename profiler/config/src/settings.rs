@@ -83,125 +83,131 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Address and port of the HTTP server: who asks there sends a token. Anything but a loopback address asks for
-    /// a token-file.
+    /// Address and port of the HTTP server; requests there need a token. Any address but a loopback one requires a
+    /// token-file.
     required listen ("listen", "ADDR:PORT"): Listen = "127.0.0.1:4099";
-    /// Unix socket that the command line asks by, without a token: for root, the daemon's user and the members of its
-    /// group. none: there is no socket.
+    /// Unix socket for the command line, without a token: for root, the daemon's user and the members of its group.
+    /// none: no socket.
     required socket ("socket", "PATH"): SocketPath = "/run/emberscope/emberscope.sock";
-    /// File with the bearer token that opens all; others may not read it. Without it the daemon makes one at its first
-    /// start: the file token in data-dir. Read again when it changes, as the files below.
+    /// File with the bearer token for full access; others must not be able to read it. Without it the daemon generates
+    /// one at its first start: the file token in data-dir. Read again when it changes, as are the files below.
     optional token_file ("token-file", "FILE"): FilePath = "/etc/emberscope/token";
-    /// File with a token that reads all that can be asked, and makes no login links.
+    /// File with a token for read-only access: all queries, but no login links.
     optional read_token_file ("read-token-file", "FILE"): FilePath = "/etc/emberscope/read-token";
-    /// File with a token for /metrics and /readyz alone. On loopback these need none.
+    /// File with a token for /metrics and /readyz only. On loopback these need none.
     optional metrics_token_file ("metrics-token-file", "FILE"): FilePath = "/etc/emberscope/metrics-token";
-    /// Answer whoever asks on loopback, without a token: every user and every program of this machine. For a machine
-    /// of one user.
+    /// Answer requests on loopback without a token: from every user and every program of this machine. For a machine
+    /// with a single user.
     required open_loopback ("open-loopback", "BOOL"): bool = "false";
-    /// File with the certificate chain of the HTTP server (PEM): with it, it speaks TLS. Read again when it changes.
+    /// File with the certificate chain of the HTTP server (PEM), which turns TLS on. Read again when it changes.
     optional tls_cert ("tls-cert", "FILE"): FilePath = "/etc/emberscope/tls.crt";
-    /// File with its private key (PEM); others may not read it.
+    /// File with its private key (PEM); others must not be able to read it.
     optional tls_key ("tls-key", "FILE"): FilePath = "/etc/emberscope/tls.key";
-    /// Address and port of a further server, in the clear, for /healthz, /readyz and /metrics alone: for probes that
-    /// come from another machine. /metrics asks for a token there but on loopback.
+    /// Address and port of a second server, without TLS, for /healthz, /readyz and /metrics only: for probes from
+    /// other machines. /metrics needs a token there, except on loopback.
     optional health_listen ("health-listen", "ADDR:PORT"): Listen = "0.0.0.0:4098";
-    /// Directory for the daemon's files. One daemon holds it at a time.
+    /// Directory for the daemon's files. Only one daemon can use it at a time.
     required data_dir ("data-dir", "DIR"): FilePath = "/var/lib/emberscope";
-    /// Samples a second and CPU, 1 to 1000. An odd number does not beat with timers.
+    /// Samples per second and CPU, 1 to 1000. An odd number does not fall into step with timers.
     required hz ("hz", "N"): Hz = "99";
-    /// Kinds of samples: cpu, and with commas between others: page-faults (a sample each 256 faults; page-faults=N: each N), major-faults (each of them that reads from a disk), context-switches (a sample each 101: odd, as every second may be the idle thread's), off-cpu (where and why threads of tasks wait; from Linux 5.17 on), block-io (how long requests of disks take, and who sends them; block-io=N: each N), alloc (what JVMs allocate: a sample each 512 KiB; alloc=N: each N bytes); and named events, four at most: tracepoints as block:block_rq_issue, perf's as minor-faults or cycles, with =N for a sample each N of them.
+    /// Kinds of samples, a comma list: cpu, and others with it: page-faults (a sample every 256 faults; page-faults=N:
+    /// every N), major-faults (every fault that reads from a disk), context-switches (a sample every 101: odd, as
+    /// every second one may be the idle thread's), off-cpu (where and why threads of tasks wait; Linux 5.17 or newer),
+    /// block-io (how long disk requests take, and who sends them; block-io=N: every N), alloc (what JVMs allocate: a
+    /// sample every 512 KiB; alloc=N: every N bytes); and at most four named events: tracepoints such as
+    /// block:block_rq_issue, perf's events such as minor-faults or cycles, with =N for a sample every N of them.
     required events ("events", "LIST"): Events = "cpu,off-cpu";
-    /// See when JVMs stop all their threads (garbage collections and other safepoints), and what for.
+    /// Record when JVMs stop all their threads (garbage collections and other safepoints), and why.
     required pauses ("pauses", "BOOL"): bool = "true";
-    /// Length of a window: the grain of time in every answer. It divides a minute.
+    /// Length of a window: the time resolution of every answer. It must divide a minute.
     required window ("window", "DURATION"): WindowLength = "10s";
-    /// Spark applications that are kept, by id or name: a comma list, in which * stands for any text
-    /// and ? for any character.
+    /// Spark applications to keep, by id or name: a comma list, in which * stands for any text and ? for any
+    /// character.
     required apps ("apps", "LIST"): Names = "*";
-    /// Executors that are kept, by id: a comma list of ids and ranges (driver,1,3-5), or *.
+    /// Executors to keep, by id: a comma list of ids and ranges (driver,1,3-5), or *.
     required executors ("executors", "LIST"): Executors = "*";
-    /// Share of the executors that is kept, above 0, up to 1; the same ones on every node.
+    /// Share of the executors to keep, above 0, up to 1; the same ones on every node.
     required fraction ("fraction", "SHARE"): Fraction = "1";
-    /// Ask JVMs whose memory does not tell it for the names of their compiled code (HotSpot's attach
-    /// protocol, JDK 17 and newer).
-    /// When false, only perf maps that are already there are read.
+    /// Ask JVMs for the names of their compiled code where their memory does not show them (HotSpot's attach protocol,
+    /// JDK 17 and newer). When false, only perf maps that are already there are read.
     required ask_jvms ("ask-jvms", "BOOL"): bool = "true";
-    /// Shortest time between two such questions to the same JVM; failures make it longer.
+    /// Shortest time between two such requests to the same JVM; failures make it longer.
     required ask_interval ("ask-interval", "DURATION"): Interval = "3s";
-    /// Ask Spark drivers and standalone Workers over HTTP for an application's id or name where nothing
-    /// else on the node tells it for sure, drivers for the names of stages while they live, so that these are kept
-    /// with the windows, and drivers and history servers when an answer is to show names. When false, an application that nothing tells is called unknown, one whose
-    /// name is not sure keeps it, and only spark-url is asked.
+    /// Ask over HTTP: Spark drivers and standalone Workers for an application's id or name, where nothing else on the
+    /// node shows it for certain; drivers for the names of stages while they run, so that these are kept with the
+    /// windows; drivers and history servers when an answer shows names. When false, an application whose id is not
+    /// known is called unknown, one whose name is not certain keeps it, and only spark-url is asked.
     required ask_drivers ("ask-drivers", "BOOL"): bool = "true";
-    /// Users of this node, by name or number, who run Workers, NodeManagers and history servers for others: what
-    /// these start may be of other users' applications. Anybody else's executors go with his own drivers alone.
+    /// Users of this node, by name or number, who run Workers, NodeManagers and history servers for others: what these
+    /// start may belong to other users' applications. Executors of any other user only belong to that user's own
+    /// drivers.
     required cluster_users ("cluster-users", "LIST"): Names = "root,spark,yarn,hadoop";
-    /// What the names of a job's applications have in common, where they differ: a regular expression whose first group
-    /// that matches is the job, so that they are its runs (label app_run). What spark.emberscope.run or Airflow says goes first.
+    /// What the names of a job's applications have in common, where they differ: a regular expression whose first
+    /// matching group is the job that they are runs of (label app_run). spark.emberscope.run and Airflow's names take
+    /// precedence.
     optional run_names ("run-names", "REGEX"): RunNames = "^(.+)-\\d{4}-\\d{2}-\\d{2}$";
-    /// What an hour of a core costs that an executor reserves, in any money: with it runs have a cost.
+    /// Price of an hour of a core that an executor reserves, in any currency: with it runs have a cost.
     optional price_core_hour ("price-core-hour", "NUMBER"): Price = "0.05";
-    /// What an hour of a GiB of memory costs that an executor reserves, in the same money.
+    /// Price of an hour of a GiB of memory that an executor reserves, in the same currency.
     optional price_gib_hour ("price-gib-hour", "NUMBER"): Price = "0.006";
-    /// Spark history servers (or drivers) elsewhere that are asked for names of stages, jobs, SQL
-    /// descriptions and Spark's own figures: a comma list of at most 8 URLs, http alone.
+    /// Spark history servers (or drivers) elsewhere to ask for names of stages, jobs, SQL descriptions and Spark's own
+    /// figures: a comma list of at most 8 URLs, http only.
     optional spark_url ("spark-url", "URLS"): SparkUrls = "http://history:18080";
-    /// Directories where Spark's drivers on this node write event logs (spark.eventLog.dir): a comma list. When a driver
-    /// ends, and every half hour before, its own log is read for the names that its REST API did not tell.
+    /// Directories where Spark's drivers on this node write event logs (spark.eventLog.dir): a comma list. When a
+    /// driver ends, and every half hour while it runs, its own log is read for names that its REST API did not give.
     optional event_logs ("event-logs", "DIRS"): LogDirs = "/var/log/spark-events";
-    /// debuginfod servers that are asked for the symbols of programs and libraries that were stripped and have
-    /// no debug file on the node: a comma list of at most 8 URLs. They learn the build ids of what runs here.
-    /// What they send is kept in data-dir, up to 2 GiB.
+    /// debuginfod servers to ask for the symbols of stripped programs and libraries that have no debug file on the
+    /// node: a comma list of at most 8 URLs. They learn the build ids of what runs here. What they send is kept in
+    /// data-dir, up to 2 GiB.
     optional debuginfod ("debuginfod", "URLS"): DebuginfodUrls = "https://debuginfod.debian.net";
-    /// Memory for windows that are not in a block on the disk yet: when half of it is used a block is made
-    /// before its hour is over.
+    /// Memory for windows that are not in a block on disk yet: when half of it is used, a block is written before its
+    /// hour is over.
     required store_bytes ("store-bytes", "SIZE"): ByteSize = "12MiB";
-    /// When the journal is flushed to the disk: window (a power cut costs at most the open window) or never
-    /// (it may cost what the kernel had not written yet; a kill costs nothing).
+    /// When the journal is flushed to disk: window (after each one: a power failure loses at most the open window) or
+    /// never (a power failure may lose what the kernel had not written yet; a killed daemon loses none of it).
     required fsync ("fsync", "WHEN"): FsyncWhen = "window";
-    /// Age at which windows on the disk become a minute long (the windows of a block together); 0s: never.
+    /// Age at which windows on disk are merged into windows of a minute (all windows of a block together); 0s: never.
     required rollup_1m_age ("rollup-1m-age", "DURATION"): Interval = "2d";
-    /// Age at which they become ten minutes long; 0s: never.
+    /// Age at which they are merged into windows of ten minutes; 0s: never.
     required rollup_10m_age ("rollup-10m-age", "DURATION"): Interval = "7d";
-    /// Age at which windows go from the disk, by the hour.
+    /// Age at which windows are deleted from disk, an hour at a time.
     required retention_age ("retention-age", "DURATION"): Interval = "14d";
-    /// Disk space for windows: over it the oldest hours go.
+    /// Disk space for windows: beyond it, the oldest hours are deleted.
     required retention_bytes ("retention-bytes", "SIZE"): ByteSize = "10GiB";
-    /// On a full disk: drop (the oldest block goes, the newest windows are kept) or stop (nothing new is
-    /// written until there is room; windows wait in memory as far as they fit).
+    /// On a full disk: drop (the oldest block is deleted, the newest windows are kept) or stop (nothing new is written
+    /// until there is space; windows wait in memory as far as they fit).
     required when_full ("when-full", "WHAT"): FullDisk = "drop";
-    /// Space of data-dir's file system that is left free: bytes, a percentage, or auto (5 %, but 1 GiB at least
-    /// and 4 GiB at most; of a small one 15 %). With less it counts as full.
+    /// Space to leave free on data-dir's file system: bytes, a percentage, or auto (5 %, but at least 1 GiB and at
+    /// most 4 GiB; 15 % of a small one). With less free, the disk counts as full.
     required keep_free ("keep-free", "SIZE"): FreeSpace = "auto";
-    /// Nodes that the call tree of an answer may have, some 100 bytes each, and rows that a table of methods may have.
+    /// Most nodes in the call tree of an answer, about 100 bytes each, and most rows in a table of methods.
     required query_nodes ("query-nodes", "N"): QueryNodes = "1000000";
-    /// Time that a query of windows on the disk may take; after 30 s no client waits any more.
+    /// Longest time that a query of windows on disk may take; no client waits for longer than 30 s.
     required query_time ("query-time", "DURATION"): Interval = "25s";
-    /// Bytes of windows on the disk that a query may read.
+    /// Most bytes of windows on disk that a query may read.
     required query_bytes ("query-bytes", "SIZE"): ByteSize = "4GiB";
-    /// Object store (s3://, gs://, abfs://), HDFS (hdfs://) or directory (file://) that windows are copied to: finished
-    /// blocks as they are, the rest some 25 seconds behind. Credentials come from the environment: AWS_*, GOOGLE_*,
-    /// AZURE_*, HADOOP_*.
+    /// Object store (s3://, gs://, abfs://), HDFS (hdfs://) or directory (file://) that windows are copied to:
+    /// finished blocks as they are, the rest about 25 seconds behind. Credentials come from the environment: AWS_*,
+    /// GOOGLE_*, AZURE_*, HADOOP_*.
     optional archive ("archive", "URL"): ArchiveUrl = "s3://bucket/emberscope";
-    /// Pyroscope server that each closed window is pushed to as well (push.v1), by application, executor,
-    /// stage and class of thread; http alone. What it does not take is tried again, then counted and dropped.
+    /// Pyroscope server to which each closed window is pushed as well (push.v1), by application, executor, stage and
+    /// thread class; http only. What it does not accept is retried, then counted and dropped.
     optional push ("push", "URL"): PushUrl = "http://pyroscope:4040";
-    /// Tenant of that server (X-Scope-OrgID), where it has several.
+    /// Tenant on that server (X-Scope-OrgID), if it has several.
     optional push_tenant ("push-tenant", "NAME"): Tenant = "anonymous";
-    /// OTLP receiver (an OpenTelemetry collector) that each closed window is pushed to as well, as profiles
-    /// (v1development) by process, with stages and tasks; http alone. What it does not take is tried again, then
-    /// counted and dropped.
+    /// OTLP receiver (an OpenTelemetry collector) to which each closed window is pushed as well, as profiles
+    /// (v1development) by process, with stages and tasks; http only. What it does not accept is retried, then counted
+    /// and dropped.
     optional push_otlp ("push-otlp", "URL"): PushUrl = "http://collector:4318";
-    /// Ring buffer between the kernel and the daemon: a power of two; by the number of CPUs unless
-    /// given. Samples are lost, and counted, when it is full.
+    /// Ring buffer between the kernel and the daemon: a power of two. Default: by the number of CPUs. When it is full,
+    /// samples are lost and counted.
     optional ring_bytes ("ring-bytes", "SIZE"): RingBytes = "4MiB";
-    /// Name of the node in answers, where the host name will not do.
+    /// Name of the node in answers, instead of the host name.
     optional node ("node", "NAME"): NodeName = "node-1";
-    /// Which of the daemon's own messages are logged: error, warn, info, debug, trace, or
-    /// target=level with commas between.
+    /// Which of the daemon's own messages are logged: error, warn, info, debug, trace, or a comma list of
+    /// target=level.
     required log ("log", "FILTER"): LogFilter = "info";
-    /// How log lines look: text or json.
+    /// Format of log lines: text or json.
     required log_format ("log-format", "FORMAT"): LogFormat = "text";
 }
 

@@ -94,7 +94,7 @@ impl AskArgs {
         }
         if !self.json {
             if let Some(says) = spark.filter(|says| !says.is_empty()) {
-                writeln!(err, "names and figures of Spark's own: {}", text::clean(&says))?;
+                writeln!(err, "Spark's own names and figures: {}", text::clean(&says))?;
             }
             writeln!(err, "{}", text::clean(&basis.line()))?;
         }

@@ -32,12 +32,12 @@ pub(super) const WHOLE: Duration = Duration::from_secs(300);
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Daemon")]
 pub struct ClientArgs {
-    /// Daemon to ask: unix:/PATH of its socket, or http:// or https:// with HOST:PORT, which want a token. The variable
-    /// SSL_CERT_FILE names certificates to trust in place of the machine's. Default: the variable EMBERSCOPE_URL, else
-    /// unix:/run/emberscope/emberscope.sock.
+    /// Daemon to query: unix:/PATH of its socket, or http:// or https:// with HOST:PORT, which need a token. The
+    /// variable SSL_CERT_FILE names certificates to trust instead of the machine's. Default: the variable
+    /// EMBERSCOPE_URL, else unix:/run/emberscope/emberscope.sock.
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// File that holds the bearer token, for a URL. Default: the variable EMBERSCOPE_TOKEN, else none.
+    /// File with the bearer token, for a URL. Default: the variable EMBERSCOPE_TOKEN, else none.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 }

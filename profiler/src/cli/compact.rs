@@ -20,25 +20,25 @@ pub struct CompactArgs {
     /// from the environment: AWS_*, GOOGLE_*, AZURE_*, HADOOP_*.
     #[arg(long, value_name = "URL")]
     store: ArchiveUrl,
-    /// Only this application, by its id; else all.
+    /// Only this application, by its id. Default: all.
     #[arg(long, value_name = "ID")]
     app: Option<String>,
     /// Hours from this time on.
     #[arg(long, value_name = "TIME", default_value = "-1d", allow_hyphen_values = true, value_parser = when)]
     from: When,
-    /// Hours until this time; the hour that is running is left for later.
+    /// Hours until this time; the current hour is left for later.
     #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true, value_parser = when)]
     until: When,
-    /// Directory for what is read and written meanwhile.
+    /// Directory for temporary files.
     #[arg(long, value_name = "DIR", default_value = "/var/cache/emberscope/compact")]
     cache_dir: FilePath,
-    /// Disk space for it.
+    /// Disk space for them.
     #[arg(long, value_name = "SIZE", default_value = "4GiB")]
     cache_bytes: ByteSize,
     /// Memory for the applications of an hour.
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]
     memory: ByteSize,
-    /// Print a JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }

@@ -16,10 +16,10 @@ use std::path::PathBuf;
 /// Flags of `emberscope daemon`.
 #[derive(Args, Clone, Debug)]
 pub struct DaemonArgs {
-    /// Configuration file (TOML) with the same names as the flags below. A flag beats the file.
+    /// Configuration file (TOML) with the same names as the flags below. A flag overrides the file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Print the configuration that would hold, as a configuration file, and end.
+    /// Print the effective configuration, as a configuration file, and exit.
     #[arg(long)]
     print_config: bool,
     #[command(flatten)]

@@ -27,8 +27,8 @@ pub mod code {
 /// The codes, for help texts.
 pub const CODES_HELP: &str = "\
 Exit codes:
-  0  it worked
-  1  it failed; or, with compare --fail-over, something grew by more than it may
+  0  success
+  1  failure; or, with compare --fail-over, something grew by more than allowed
   2  a flag, a parameter or the configuration file is wrong
   3  nothing found: an unknown application, or no samples in the selection
   4  no daemon answers at the address";
@@ -73,7 +73,7 @@ pub enum CliError {
         "you may not use {}: {}. Ask with sudo{}; or ask over TCP with a token: --url http://127.0.0.1:4099 \
          --token-file FILE",
         path.display(),
-        group.as_ref().map_or("it is for root alone".to_owned(), |group| format!("you are not in group {group}")),
+        group.as_ref().map_or("only root may".to_owned(), |group| format!("you are not in group {group}")),
         group.as_ref().map_or(String::new(), |group| {
             format!("; or have yourself added (usermod -aG {group} $USER) and log in again")
         })

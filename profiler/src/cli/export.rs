@@ -46,7 +46,8 @@ const FIELDS: [LabelKey; 7] = [
 pub struct ExportArgs {
     #[command(flatten)]
     of: FlamegraphArgs,
-    /// Read this data directory instead of asking a daemon, also one that EMBERSCOPE_URL names; none may be using it.
+    /// Read this data directory instead of querying a daemon, even if EMBERSCOPE_URL is set; no daemon may be using
+    /// it.
     #[arg(long, value_name = "DIR", conflicts_with = "url", help_heading = "Daemon")]
     data_dir: Option<PathBuf>,
 }

@@ -43,13 +43,13 @@ impl Cells for Figures {
 
 /// The line under a table that has figures of both kinds: how they come about.
 pub fn how<'a>(rows: impl IntoIterator<Item = &'a Figures>) -> String {
-    const SAMPLED: &str = "SAMPLED: by n samples, +- the standard error 1/sqrt(n)";
+    const SAMPLED: &str = "SAMPLED: from n samples, +- the standard error 1/sqrt(n)";
     if rows.into_iter().all(|figures| figures.exact.is_none()) {
         return format!(
-            "the kernel's accounts have nothing of these (emberscope status may say why); {SAMPLED}"
+            "the kernel's accounts have no figures for these (emberscope status may say why); {SAMPLED}"
         );
     }
-    format!("exact, by the kernel's accounts of each thread, but {SAMPLED}")
+    format!("exact, from the kernel's accounts of each thread, except {SAMPLED}")
 }
 
 /// What is known, else nothing.
@@ -84,7 +84,7 @@ mod tests {
             serde_json::from_str(r#"{"sampled":{"samples":400,"cpu_seconds":4.04,"sampling_error":0.05}}"#)
                 .unwrap();
         assert_eq!(sampled.sampled_time(), "4.04 s +- 5.0 %");
-        assert!(how([&nothing, &sampled]).starts_with("the kernel's accounts have nothing"));
+        assert!(how([&nothing, &sampled]).starts_with("the kernel's accounts have no figures"));
         let exact = Figures { exact: Some(Exact::default()), ..Figures::default() };
         assert!(how([&nothing, &exact]).starts_with("exact, "));
         assert!(!sampled.is_empty());

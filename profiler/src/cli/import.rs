@@ -31,48 +31,48 @@ const VALUE: usize = 256;
 /// Flags of `emberscope import`.
 #[derive(Args, Clone, Debug)]
 pub struct ImportArgs {
-    /// Files to import: folded stacks, pprof profiles, JFR recordings, each also packed with gzip.
+    /// Files to import: folded stacks, pprof profiles, JFR recordings, each may be compressed with gzip.
     #[arg(value_name = "FILE", required_unless_present = "event_log")]
     files: Vec<PathBuf>,
-    /// An event log of Spark (2.4 to 4.x): a file, the directory of a rolling one, or a directory of logs; here, or by URL in
-    /// HDFS or an object store (hdfs://, s3://, gs://, abfs://, with an archive's credentials). It has no samples:
-    /// what it says of stages, jobs, SQL executions, plans and executors names those that the data directory has, before
-    /// or later. Plain, or packed with zstd, lz4 or snappy. May be given several times.
+    /// Spark event log (2.4 to 4.x): a file, the directory of a rolling log, or a directory of logs; local, or a URL
+    /// in HDFS or an object store (hdfs://, s3://, gs://, abfs://, with the credentials of an archive). It has no
+    /// samples: it names the stages, jobs, SQL executions, plans and executors of samples in the data directory,
+    /// earlier or later ones. Plain, or compressed with zstd, lz4 or snappy. May be given several times.
     #[arg(long, value_name = "PATH|URL", conflicts_with_all = ["files", "format", "label", "from", "until", "hz", "period", "unit", "events"])]
     event_log: Vec<PathBuf>,
-    /// Of a directory of event logs those of this application alone.
+    /// From a directory of event logs, only those of this application.
     #[arg(long, value_name = "ID", requires = "event_log")]
     app: Option<String>,
-    /// Data directory that they go to, made where it is missing. No daemon may be using it.
+    /// Data directory to import into; created if missing. No daemon may be using it.
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// What the files are: folded, pprof or jfr. Default: what their first bytes tell.
+    /// Format of the files: folded, pprof or jfr. Default: detected from their first bytes.
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     format: Option<Format>,
-    /// A label of all samples, such as app=nightly-etl; may be given several times. What a file tells of a sample itself
-    /// stays. Default: service_name is the application's name, its id, or the file's name; role is told by executor, or
-    /// other.
+    /// Label for all samples, such as app=nightly-etl; may be given several times. Labels that the file itself has are
+    /// kept. Default: service_name is the application's name, its id, or the file's name; role follows from executor,
+    /// else it is other.
     #[arg(long, value_name = "LABEL=VALUE", value_parser = pair)]
     label: Vec<(LabelKey, String)>,
     /// When sampling began, for files without times (folded stacks, some pprof): 15:00, yesterday 15:00, 2026-11-22 15:00,
     /// 15m (ago), RFC 3339, Unix seconds or milliseconds. Default: ten seconds before --until, or when the file was last written.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = when)]
     from: Option<When>,
-    /// When it ended. Default: ten seconds after --from.
+    /// When sampling ended. Default: ten seconds after --from.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = when)]
     until: Option<When>,
-    /// Samples a second of CPU time, for files that do not say (folded stacks).
+    /// Samples per second of CPU time, for files that do not say (folded stacks).
     #[arg(long, value_name = "N", value_parser = hz, conflicts_with = "period")]
     hz: Option<Duration>,
-    /// The same as the CPU time that a sample stands for: 10ms.
+    /// The same, as the CPU time that a sample stands for: 10ms.
     #[arg(long, value_name = "DURATION", value_parser = period)]
     period: Option<Duration>,
     /// What the numbers of folded stacks count: samples, or nanoseconds.
     #[arg(long, value_name = "UNIT", default_value = Unit::Samples.slug(SampleKind::Cpu), value_parser = unit())]
     unit: Unit,
-    /// Which events of a recording: cpu is threads that ran (jdk.ExecutionSample, or jdk.CPUTimeSample where there are
-    /// any), native threads in native methods, which may have waited (jdk.NativeMethodSample), wall threads that
-    /// could run (profiler.WallClockSample). Only one, for they are of the same time.
+    /// Which events of a recording: cpu for threads that ran (jdk.ExecutionSample, or jdk.CPUTimeSample where there
+    /// are any), native for threads in native methods, which may have waited (jdk.NativeMethodSample), wall for
+    /// threads that could run (profiler.WallClockSample). Only one of them, as they cover the same time.
     #[arg(long, value_name = "EVENTS", default_value = "cpu", value_parser = events())]
     events: Events,
 }

@@ -14,10 +14,10 @@ use emberscope_model::LabelKey;
 /// Flags of `emberscope labels`.
 #[derive(Args, Clone, Debug)]
 pub struct LabelsArgs {
-    /// Label whose values are wanted. Without it, the names of the labels that occur.
+    /// Label whose values are listed. Without it, the names of the labels that occur.
     #[arg(value_name = "LABEL", value_parser = label())]
     name: Option<LabelKey>,
-    /// Values at most, the most sampled first.
+    /// List at most N values, those with the most samples first.
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     #[command(flatten)]

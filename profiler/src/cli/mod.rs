@@ -66,7 +66,7 @@ use command::Command;
 
 /// An always-on profiler for machines that run Apache Spark.
 ///
-/// The daemon samples every process of the node and keeps what it saw; the other commands ask it.
+/// The daemon samples every process of the node and keeps what it saw; the other commands query it.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "emberscope", version = version::text(), max_term_width = 100, after_help = CODES_HELP)]
 pub struct Cli {

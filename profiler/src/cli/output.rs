@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// svg is a picture for browsers, folded a line for each stack, json the call tree, pprof a profile
-    /// for `go tool pprof`, parquet a table, jfr a recording for JDK Mission Control, html the picture in a page, speedscope
-    /// a file for speedscope.app. Default: what the file's name ends in (.svg, .folded, .txt, .json, .pprof, .pb.gz,
-    /// .parquet, .jfr, .html, .speedscope.json); folded on standard output.
+    /// Format: svg (a picture for browsers), folded (one line per stack), json (the call tree), pprof (a profile for
+    /// `go tool pprof`), parquet (a table), jfr (a recording for JDK Mission Control), html (the picture in a page) or
+    /// speedscope (a file for speedscope.app). Default: by the file name's extension (.svg, .folded, .txt, .json,
+    /// .pprof, .pb.gz, .parquet, .jfr, .html, .speedscope.json); folded on standard output.
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub format: Option<FileFormat>,
     /// File to write; - is standard output.
@@ -41,7 +41,7 @@ impl OutputArgs {
     /// Decides, before any work is done.
     ///
     /// # Errors
-    /// [`CliError::Usage`]: a picture or a binary file for a terminal, or a file's name that tells no format.
+    /// [`CliError::Usage`]: a picture or a binary file for a terminal, or a file's name that gives no format.
     pub fn decide(&self) -> Result<Output, CliError> {
         self.decide_for(io::stdout().is_terminal())
     }
@@ -90,7 +90,7 @@ impl OutputArgs {
         }
         let made = self.format.or(named).ok_or_else(|| {
             CliError::Usage(format!(
-                "the name {name} tells no format: end it in .svg, .folded, .json, .pb.gz, .parquet, .jfr, .html or \
+                "the name {name} gives no format: end it in .svg, .folded, .json, .pb.gz, .parquet, .jfr, .html or \
                  {SPEEDSCOPE}, or use --format"
             ))
         })?;
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(decide(Some(Format::Json), "out.svg", true), Ok(Format::Json));
         assert_eq!(decide(None, "-", true), Ok(Format::Folded));
         assert_eq!(decide(Some(Format::Svg), "-", false), Ok(Format::Svg));
-        assert!(decide(None, "out.png", true).unwrap_err().contains("out.png tells no format"));
+        assert!(decide(None, "out.png", true).unwrap_err().contains("out.png gives no format"));
         assert!(decide(None, "out", true).unwrap_err().contains("--format"));
     }
 

@@ -13,7 +13,7 @@ use emberscope_api::route::{self, Route, param};
 /// Flags of `emberscope pauses`.
 #[derive(Args, Clone, Debug)]
 pub struct PausesArgs {
-    /// Pauses that are listed at most, the longest.
+    /// List at most N pauses, the longest ones.
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     #[command(flatten)]

@@ -22,8 +22,8 @@ const LONGEST: Interval = Interval::from_secs(24 * 3600);
 /// Flags of `emberscope record`.
 #[derive(Args, Clone, Debug)]
 pub struct RecordArgs {
-    /// For how long, such as 30s or 2m; a day at most. It begins when the unwind tables of what runs are read: after 1 to 10
-    /// seconds.
+    /// How long to sample, such as 30s or 2m; at most a day. Sampling begins once the unwind tables of what runs are
+    /// read, after 1 to 10 seconds.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     duration: Interval,
     #[command(flatten)]
@@ -34,19 +34,19 @@ pub struct RecordArgs {
     shape: ShapeArgs,
     #[command(flatten)]
     output: OutputArgs,
-    /// Samples a second and CPU, 1 to 1000.
+    /// Samples per second and CPU, 1 to 1000.
     #[arg(long, value_name = "N", help_heading = "Sampling")]
     hz: Option<Hz>,
-    /// Kinds of samples, as the daemon's setting: cpu, page-faults, major-faults, context-switches, block-io, off-cpu, alloc, and named events. The kind of --type is taken with them.
-    /// Without it cpu.
+    /// Kinds of samples, as in the daemon's setting: cpu, page-faults, major-faults, context-switches, block-io,
+    /// off-cpu, alloc, and named events. The kind that --type names is added. Default: cpu.
     #[arg(long, value_name = "LIST", help_heading = "Sampling")]
     events: Option<Events>,
-    /// Ask JVMs whose memory does not tell it for the names of their compiled code (HotSpot's attach
-    /// protocol, JDK 17 and newer).
+    /// Ask JVMs for the names of their compiled code where their memory does not show them (HotSpot's attach protocol,
+    /// JDK 17 and newer).
     #[arg(long, value_name = "BOOL", help_heading = "Sampling")]
     ask_jvms: Option<bool>,
-    /// Which of our own messages are logged: error, warn, info, debug, trace, or target=level with
-    /// commas between.
+    /// Which of Emberscope's own messages are logged: error, warn, info, debug, trace, or a comma list of
+    /// target=level.
     #[arg(long, value_name = "FILTER", default_value = "warn", help_heading = "Sampling")]
     log: LogFilter,
 }

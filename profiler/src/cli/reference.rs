@@ -32,7 +32,7 @@ fn the_page_of_commands_is_what_the_program_says() {
     let mut program = Cli::command();
     program.build();
     let mut page = format!(
-        "# The command line\n\nMade from the program's own help; write it anew by `{HOW}`.\n\n\
+        "# The command line\n\nGenerated from the program's own help; regenerate it with `{HOW}`.\n\n\
          ## emberscope\n\n```text\n{}\n```\n",
         help(&program)
     );
@@ -95,13 +95,13 @@ fn a_limit_has_a_short_flag() {
 #[test]
 fn the_page_of_settings_is_what_the_program_says() {
     let mut page = format!(
-        "# Configuration\n\nMade from the program's own settings; write it anew by `{HOW}`.\n\n\
+        "# Configuration\n\nGenerated from the program's own settings; regenerate it with `{HOW}`.\n\n\
          `emberscope daemon` takes each setting as a flag (`--hz 99`) or as a key of the TOML file named by\n\
-         `--config` (`hz = 99`). A flag beats the file, the file beats the default. A key that is no setting is an\n\
-         error that names the nearest one. `emberscope daemon --print-config` prints what would hold, as a file.\n\n\
+         `--config` (`hz = 99`). A flag overrides the file, and the file overrides the default. An unknown key is\n\
+         an error that names the nearest one. `emberscope daemon --print-config` prints the effective settings as a file.\n\n\
          Sizes are whole numbers with a unit: `B`, `KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of\n\
          1024). Durations are whole numbers with units, the largest first: `d`, `h`, `m`, `s`, `ms`, as in `1h30m`.\n\
-         Lists are texts with commas between the items, or in the file lists of texts.\n\n\
+         Lists are comma-separated strings, in the file also arrays of strings.\n\n\
          | setting | default | meaning |\n|---|---|---|\n"
     );
     for (key, default, meaning) in DaemonConfig::reference() {
@@ -113,7 +113,7 @@ fn the_page_of_settings_is_what_the_program_says() {
         page.push_str(&format!("| `{key}` | {default} | {meaning} |\n"));
     }
     page.push_str(
-        "\nThe commands that ask a daemon take `--url` (or the variable `EMBERSCOPE_URL`) and `--token-file` (or the\n\
+        "\nCommands that query a daemon take `--url` (or the variable `EMBERSCOPE_URL`) and `--token-file` (or the\n\
          token itself in `EMBERSCOPE_TOKEN`).\n",
     );
     compare("docs/reference/configuration.md", &page);
@@ -121,7 +121,7 @@ fn the_page_of_settings_is_what_the_program_says() {
 
 #[test]
 fn the_example_file_holds_the_defaults() {
-    let head = "# Every setting of `emberscope daemon` with its default. A flag of the same name beats this file.\n\n";
+    let head = "# Every setting of `emberscope daemon` with its default. A flag of the same name overrides this file.\n\n";
     compare("deploy/emberscope.toml", &format!("{head}{}", DaemonConfig::default().to_toml()));
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy/emberscope.toml");
     let read = emberscope_config::read_file(&file).unwrap();

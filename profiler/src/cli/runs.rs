@@ -1,4 +1,4 @@
-//! `emberscope runs`: the runs of jobs, what each used, and from which run on that is another.
+//! `emberscope runs`: the runs of jobs, what each used, and the run where that changed.
 
 use super::CliError;
 use super::answer::{Basis, counted};
@@ -14,10 +14,10 @@ use emberscope_api::{Figures, Run, Runs};
 /// Flags of `emberscope runs`.
 #[derive(Args, Clone, Debug)]
 pub struct RunsArgs {
-    /// Runs of this job alone: what --app-run takes, or the name of its applications. Default: all jobs.
-    #[arg(long, value_name = "NAME", help_heading = "Choice (a flag given twice means either)")]
+    /// Only runs of this job: a value of --app-run, or the name of its applications. Default: all jobs.
+    #[arg(long, value_name = "NAME", help_heading = "Selection (repeat a flag for several values)")]
     job: Option<String>,
-    /// Runs at most, the last ones.
+    /// List at most N runs, the latest ones.
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     #[command(flatten)]
@@ -126,21 +126,20 @@ impl Rows for Runs {
             table.note(format!("and {}: see them with --limit", counted(self.cut, "earlier run")));
         }
         table.note(
-            "RUN: as --run takes it beside --app NAME, and as NAME@RUN; CPU: of all threads, by the kernel's accounts, or with \
-             +- its standard error by samples"
+            "RUN: for --run with --app NAME, and for NAME@RUN; CPU: of all threads, from the kernel's accounts, or from \
+             samples with +- the standard error"
                 .to_owned(),
         );
         if !told.is_empty() {
             table.note(
-                "CORE-HOURS, GIB-HOURS: what its executors reserved on all nodes, by what Spark says; COST: by the settings \
+                "CORE-HOURS, GIB-HOURS: what its executors reserved on all nodes, as Spark reports; COST: by the settings \
                  price-core-hour and price-gib-hour"
                     .to_owned(),
             );
         }
         if self.runs.iter().any(|run| run.changed.is_some()) {
             table.note(
-                "CHANGED: chance alone makes runs differ so in one of a hundred jobs that go on as before"
-                    .to_owned(),
+                "CHANGED: chance alone marks a run in one of a hundred jobs that did not change".to_owned(),
             );
         }
         table

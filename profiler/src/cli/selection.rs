@@ -13,7 +13,7 @@ macro_rules! label_flags {
     ($($(#[doc = $doc:literal])+ $field:ident $key:ident $name:literal $([$($more:tt)+])?;)+) => {
         /// Labels that samples must have.
         #[derive(Args, Clone, Debug, Default)]
-        #[command(next_help_heading = "Choice (a flag given twice means either)")]
+        #[command(next_help_heading = "Selection (repeat a flag for several values)")]
         pub struct LabelArgs { $($(#[doc = $doc])+ #[arg(long, value_name = $name, add = values_of(LabelKey::$key) $(, $($more)+)?)] pub $field: Vec<String>,)+ }
 
         impl LabelArgs {
@@ -31,9 +31,10 @@ label_flags! {
     app App "ID|NAME";
     /// Application name.
     app_name AppName "NAME";
-    /// Job that applications are runs of: their name, what run-names makes of it, or what who started them says.
+    /// Job that applications are runs of: their name, what run-names makes of it, or what was set when they were
+    /// started.
     app_run AppRun "JOB";
-    /// Executor id; in local mode `driver`. Several: 1,2 (so of all numbers, roles and classes).
+    /// Executor id; in local mode `driver`. Several: 1,2 (likewise for all numbers, roles and classes).
     executor Executor "ID" [value_delimiter = ','];
     /// Stage id.
     stage Stage "ID" [value_delimiter = ','];
@@ -50,17 +51,17 @@ label_flags! {
     role Role "ROLE" [value_delimiter = ',', value_parser = near(roles)];
     /// Class of the thread: task, gc, jit, vm, rpc, shuffle, ...
     thread_class ThreadClass "CLASS" [value_delimiter = ',', value_parser = near(classes)];
-    /// Of waits, why: python, shuffle, storage, network, lock, gc, sleep, idle or other.
+    /// Why a thread waited: python, shuffle, storage, network, lock, gc, sleep, idle or other.
     wait Wait "REASON" [value_delimiter = ',', value_parser = near(waits)];
-    /// Of waits for a lock, the class of its object.
+    /// Class of the lock that a thread waited for.
     lock Lock "CLASS";
-    /// Of waits for a lock, the name of the thread that held it.
+    /// Name of the thread that held that lock.
     lock_owner LockOwner "THREAD";
-    /// Of samples of named events, which of them: block:block_rq_issue.
+    /// Named event, such as block:block_rq_issue.
     event Event "NAME";
-    /// User that runs it, as the kernel knows him.
+    /// Effective user of the process, according to the kernel.
     user User "NAME";
-    /// User that the program itself names.
+    /// User that the program itself reports.
     spark_user SparkUser "NAME";
     /// Program name of the process.
     process Process "NAME";
@@ -74,13 +75,13 @@ label_flags! {
     node Node "NAME";
     /// Service name, as Grafana shows it.
     service_name ServiceName "NAME";
-    /// Who sampled it: jfr, async-profiler, pprof, ... of imported samples; empty: Emberscope.
+    /// Profiler that took imported samples: jfr, async-profiler, pprof, ...; empty: Emberscope itself.
     source Source "NAME";
-    /// Job of Spark that its stage is of, by Spark's number, with --app.
+    /// Spark's job that the stage belongs to, by Spark's number; needs --app.
     spark_job SparkJob "ID" [value_delimiter = ','];
-    /// Execution of Spark SQL (a query) that its stage is of, by Spark's number, with --app.
+    /// Spark SQL execution (a query) that the stage belongs to, by Spark's number; needs --app.
     sql Sql "ID" [value_delimiter = ','];
-    /// Operator of Spark SQL, by the stack: Sort, unknown, ... Of flamegraph, export, top, diff and labels.
+    /// Spark SQL operator, by the stack: Sort, unknown, ... For flamegraph, export, top, diff and labels.
     operator Operator "NAME";
 }
 
@@ -91,12 +92,12 @@ pub struct SelectArgs {
     /// By label.
     pub labels: LabelArgs,
     /// PromQL selector on the labels, such as {app="app-1",stage=~"3|4"}.
-    #[arg(long, value_name = "SELECTOR", help_heading = "Choice (a flag given twice means either)")]
+    #[arg(long, value_name = "SELECTOR", help_heading = "Selection (repeat a flag for several values)")]
     pub query: Option<String>,
     /// Which run of the application that --app names: latest, -1 (the same), -2 (the one before), ... Without times: the
     /// whole run, however long ago.
     #[arg(long, value_name = "RUN", allow_hyphen_values = true)]
-    #[arg(help_heading = "Choice (a flag given twice means either)")]
+    #[arg(help_heading = "Selection (repeat a flag for several values)")]
     pub run: Option<String>,
     #[command(flatten)]
     /// By time.
@@ -107,11 +108,11 @@ pub struct SelectArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Time")]
 pub struct TimeArgs {
-    /// First instant: 5m, -5m or now-5m (ago); 15:00, yesterday, yesterday 15:00, 2026-11-22 or 2026-11-22 15:00, in
-    /// the time zone of this machine; RFC 3339, Unix seconds or milliseconds. Default: an hour before --until.
+    /// Start: 5m, -5m or now-5m (ago); 15:00, yesterday, yesterday 15:00, 2026-11-22 or 2026-11-22 15:00, in the time
+    /// zone of this machine; RFC 3339, Unix seconds or milliseconds. Default: an hour before --until.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = when)]
     pub from: Option<When>,
-    /// First instant that is out; of a day its end. Default: now.
+    /// End, not included; for a day, the end of that day. Default: now.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = when)]
     pub until: Option<When>,
 }

@@ -25,60 +25,60 @@ pub struct ServeArgs {
     /// Answer from this data directory instead; no daemon may be using it.
     #[arg(long, value_name = "DIR", conflicts_with = "store")]
     data_dir: Option<FilePath>,
-    /// Address and port of the HTTP server: who asks there sends a token. Anything but a loopback address asks for a
+    /// Address and port of the HTTP server; requests there need a token. Any address but a loopback one requires a
     /// token-file.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4099")]
     listen: Listen,
-    /// Unix socket for root, the user that runs this and the members of its group, who need no token there.
+    /// Unix socket for root, the user that runs this, and the members of its group, who need no token there.
     #[arg(long, value_name = "PATH", default_value = "none")]
     socket: SocketPath,
-    /// File with the bearer token that opens all; others may not read it. Without it one is made: the file token in
-    /// the data directory or the cache's.
+    /// File with the bearer token for full access; others must not be able to read it. Without it a token is
+    /// generated: the file token in the data directory or the cache directory.
     #[arg(long, value_name = "FILE")]
     token_file: Option<FilePath>,
-    /// File with a token that reads all that can be asked, and makes no login links.
+    /// File with a token for read-only access: all queries, but no login links.
     #[arg(long, value_name = "FILE")]
     read_token_file: Option<FilePath>,
-    /// File with a token for /metrics and /readyz alone.
+    /// File with a token for /metrics and /readyz only.
     #[arg(long, value_name = "FILE")]
     metrics_token_file: Option<FilePath>,
-    /// Answer whoever asks on loopback, without a token: every user and every program of this machine.
+    /// Answer requests on loopback without a token: from every user and every program of this machine.
     #[arg(long)]
     open_loopback: bool,
-    /// File with the certificate chain of the HTTP server (PEM): with it, it speaks TLS.
+    /// File with the certificate chain of the HTTP server (PEM), which turns TLS on.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<FilePath>,
-    /// File with its private key (PEM); others may not read it.
+    /// File with its private key (PEM); others must not be able to read it.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<FilePath>,
-    /// Address and port of a further server for /healthz, /readyz and /metrics alone.
+    /// Address and port of a second server, for /healthz, /readyz and /metrics only.
     #[arg(long, value_name = "ADDR:PORT")]
     health_listen: Option<Listen>,
-    /// Directory for what was read, used by one server at a time; it begins empty.
+    /// Directory of the cache, used by one server at a time; a start empties it.
     #[arg(long, value_name = "DIR", default_value = "/var/cache/emberscope")]
     cache_dir: FilePath,
-    /// Disk space for it: over it the blocks go that were asked for longest ago.
+    /// Disk space for the cache: beyond it, the least recently used blocks are removed.
     #[arg(long, value_name = "SIZE", default_value = "4GiB")]
     cache_bytes: ByteSize,
-    /// Memory for what was read, beside what a question needs while it runs.
+    /// Memory for cached data, in addition to what a query needs while it runs.
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     memory: ByteSize,
-    /// How often the archive's lists are read again.
+    /// How often the archive's listings are read again.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     refresh: Interval,
-    /// Length of the windows in the archive, as the daemons have it.
+    /// Length of the windows in the archive: the daemons' setting.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     window: WindowLength,
-    /// What an hour of a core costs that an executor reserves, in any money: with it runs have a cost.
+    /// Price of an hour of a core that an executor reserves, in any currency: with it runs have a cost.
     #[arg(long, value_name = "NUMBER")]
     price_core_hour: Option<Price>,
-    /// What an hour of a GiB of memory costs that an executor reserves, in the same money.
+    /// Price of an hour of a GiB of memory that an executor reserves, in the same currency.
     #[arg(long, value_name = "NUMBER")]
     price_gib_hour: Option<Price>,
-    /// Which messages are logged: error, warn, info, debug, trace, or target=level with commas between.
+    /// Which messages are logged: error, warn, info, debug, trace, or a comma list of target=level.
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: LogFilter,
-    /// How log lines look: text or json.
+    /// Format of log lines: text or json.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
 }

@@ -25,25 +25,26 @@ pub struct KindArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Counting")]
 pub struct ShapeArgs {
-    /// What is counted: samples, or what they weigh in the unit of their kind (ns of CPU time). Default: samples of CPU
-    /// time, the weight of other kinds.
+    /// What is counted: samples, or their weight in the unit of their kind (ns of CPU time). Default: samples for CPU
+    /// time, the weight for other kinds.
     #[arg(long, value_name = "UNIT", value_parser = unit())]
     pub unit: Option<String>,
     /// Labels put before each stack as frames such as stage=3, outermost first: stage,thread_class.
     #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
     pub group: Vec<LabelKey>,
-    /// Mark each frame of the folded format with its kind of code, as async-profiler does: _[j]
-    /// compiled Java, _[i] inlined, _[0] interpreted, _[k] kernel. Calls that a compiler made to hand on (bridges,
-    /// Scala's forwarders) are frames of their own then.
+    /// Mark each frame of the folded format with its kind of code, as async-profiler does: _[j] compiled Java, _[i]
+    /// inlined, _[0] interpreted, _[k] kernel. Forwarding methods that a compiler generated (bridges, Scala's
+    /// forwarders) are then frames of their own.
     #[arg(long)]
     pub annotate: bool,
-    /// The frames that all tasks share, from their thread's start to Task.run, as one.
+    /// Fold the frames that all tasks share, from their thread's start to Task.run, into one.
     #[arg(long)]
     pub fold: bool,
-    /// Only frames whose names begin so, as com.acme.: what others spent counts for their callers. Several: with commas.
+    /// Keep only frames whose names start with one of these, such as com.acme.; what other frames spent counts for
+    /// their callers. A comma list.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Tell source lines apart: each is a frame of its own, package.Class.method:123.
+    /// Distinguish source lines: each is a frame of its own, package.Class.method:123.
     #[arg(long)]
     pub lines: bool,
 }

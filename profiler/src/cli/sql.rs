@@ -20,13 +20,13 @@ mod plan;
 /// Flags of `emberscope sql`.
 #[derive(Args, Clone, Debug)]
 pub struct SqlArgs {
-    /// The operators of the query of this number: Spark's id of the execution.
+    /// Show the operators of one query: Spark's id of the execution.
     #[arg(long, value_name = "ID", help_heading = "Output")]
     execution: Option<u64>,
-    /// The query's physical plan, with what its operators cost.
+    /// Show the query's physical plan, with what its operators cost.
     #[arg(long, requires = "execution", help_heading = "Output")]
     plan: bool,
-    /// Queries at most, the largest first.
+    /// List at most N queries, the largest first.
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     #[command(flatten)]
@@ -131,7 +131,7 @@ impl Rows for Sql {
             }
             row.push(match query.execution {
                 Some(_) => known(&query.description),
-                None => "(stages of which no query is told)".to_owned(),
+                None => "(stages with no known query)".to_owned(),
             });
             if several {
                 row.insert(0, known(&query.app));
@@ -197,7 +197,7 @@ impl Rows for Operators {
             Some(shares.fold(0.0, |sum, share| sum + share))
         };
         table.note(format!(
-            "put to operators {}, to some in one loop {}, to generated code of which none is known {}, to Spark's work \
+            "attributed to operators {}, to some in one loop {}, to generated code with no known operator {}, to Spark's work \
              around them {}, unknown {}",
             percent(part("operator")),
             percent(part("fused")),
@@ -230,7 +230,7 @@ mod tests {
         result.unwrap();
         assert_eq!(target, "/api/v1/sql?app=a&type=cpu&limit=2");
         assert!(
-            printed.contains("3, 5-7  nightly") && printed.contains("(stages of which no query is told)"),
+            printed.contains("3, 5-7  nightly") && printed.contains("(stages with no known query)"),
             "{printed}"
         );
         assert!(printed.contains("and 1 more query: see them with --limit"), "{printed}");
@@ -260,7 +260,7 @@ mod tests {
         let (_, printed, result) = ask::<Operators>(&[], route::SQL.path, id, 200, &body);
         result.unwrap();
         assert!(printed.contains("query 12: nightly: 8 samples"), "{printed}");
-        let note = "put to operators 75.00 %, to some in one loop 12.50 %, to generated code of which none is known \
+        let note = "attributed to operators 75.00 %, to some in one loop 12.50 %, to generated code with no known operator \
                     12.50 %, to Spark's work around them 0.00 %, unknown 0.00 %";
         assert!(printed.contains(note), "{printed}");
     }

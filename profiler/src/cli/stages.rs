@@ -27,15 +27,15 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Flags of `emberscope stages`.
 #[derive(Args, Clone, Debug)]
 pub struct StagesArgs {
-    /// Show each stage's CPU by class of thread: its tasks' own threads, those that these started, and Python
+    /// Show each stage's CPU time by thread class: its tasks' own threads, the threads that they started, and Python
     /// workers.
     #[arg(long, help_heading = "Output")]
     classes: bool,
-    /// Stages at most. Default: all.
+    /// List at most N stages. Default: all.
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: Option<u32>,
-    /// By what, the largest first: cpu (helpers and Python workers counted in), run-delay (waiting for a CPU), blocked,
-    /// wall; or stage, by number.
+    /// Order, the largest first: cpu (including helpers and Python workers), run-delay (ready to run, but no CPU was
+    /// free), blocked, wall; or stage, by number.
     #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = StageOrder::Stage.word(), value_parser = word::<StageOrder>())]
     sort: StageOrder,
     #[command(flatten)]
@@ -60,7 +60,7 @@ impl StagesArgs {
 #[command(next_help_heading = "Names")]
 pub struct SparkArgs {
     /// Driver or history server that this command asks for names and Spark's own figures, such as
-    /// http://history:18080. Default: the daemon asks what it finds by itself, or is configured with.
+    /// http://history:18080. Default: the daemon asks those that it finds or is configured with.
     #[arg(long, value_name = "URL")]
     spark_url: Option<SparkUrl>,
 }
@@ -191,7 +191,7 @@ impl Rows for ByClass {
         }
         table.note(how(self.0.stages.iter().flat_map(|stage| &stage.classes).map(|class| &class.figures)));
         table
-            .note("what JVMs do beside their tasks has no stage: emberscope tax --stage tells it".to_owned());
+            .note("what JVMs do beyond their tasks has no stage: emberscope tax --stage shows it".to_owned());
         table
     }
 }

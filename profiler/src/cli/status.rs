@@ -50,11 +50,11 @@ fn verdict(value: &Value) -> Option<String> {
     let health = &status.health;
     if !status.ready {
         let what = status.waiting_for.as_deref().unwrap_or("its start");
-        return Some(format!("NOT READY: it waits for {what}"));
+        return Some(format!("NOT READY: waiting for {what}"));
     }
     if !health.healthy {
         let why = health.says.as_deref().unwrap_or("no thread says why");
-        return Some(format!("NOT WELL: {why}"));
+        return Some(format!("UNHEALTHY: {why}"));
     }
     let mut wrong = health.degraded.clone();
     if let Some(disk) = &status.store.disk {
@@ -68,8 +68,8 @@ fn verdict(value: &Value) -> Option<String> {
     let last = health.last_window_seconds.map(|seconds| format!(", the last one closed {seconds:.0} s ago"));
     let windows = [since, last].into_iter().flatten().collect::<String>();
     Some(match wrong.is_empty() {
-        true => format!("well{windows}"),
-        false => format!("it goes on{windows}, but: {}", wrong.join("; ")),
+        true => format!("healthy{windows}"),
+        false => format!("running{windows}, with problems: {}", wrong.join("; ")),
     })
 }
 
@@ -87,7 +87,7 @@ fn of_archive(archive: &Value) -> Vec<String> {
     let first = &archive["nodes_unwell"][0];
     let nodes = (unwell > 0).then(|| {
         let name = |key: &str| first[key].as_str().unwrap_or("?");
-        format!("{} not well ({} is {})", counted(unwell, "node"), name("node"), name("state"))
+        format!("{} with problems ({} is {})", counted(unwell, "node"), name("node"), name("state"))
     });
     [failing, clock, nodes].into_iter().flatten().collect()
 }
@@ -173,27 +173,27 @@ mod tests {
         let well =
             r#""ready":true,"health":{"healthy":true,"last_window_seconds":4.2},"jvms":[],"version":"0.1.0""#;
         let span = r#""store":{"span":{"from":"2026-11-21T10:00:00.000Z","until":"B"}"#;
-        let said = "well, windows since 2026-11-21T10:00:00.000Z, the last one closed 4 s ago";
+        let said = "healthy, windows since 2026-11-21T10:00:00.000Z, the last one closed 4 s ago";
         assert_eq!(first(&format!("{{{well},{span}}}}}")), said);
         let disk =
             r#","disk":{"failing":[{"what":"journal","says":"No space\u001b[2J left"}],"set_aside":2}"#;
         let said = first(&format!("{{{well},{span}{disk}}}}}"));
         assert!(
-            said.ends_with(", but: journal fails: No space\\u{1b}[2J left; 2 files set aside as bad"),
+            said.ends_with("problems: journal fails: No space\\u{1b}[2J left; 2 files set aside as bad"),
             "{said}"
         );
         let archive = r#""archive":{"failing":null,"clock_ahead_seconds":-30.2,"nodes":{"live":7,"silent":1,"clock":1},
             "nodes_unwell":[{"node":"n-2","state":"silent"}]}"#;
         let said = first(&format!("{{{well},{archive}}}"));
-        let want = ", but: its clock is 30 s behind the archive's; 2 nodes not well (n-2 is silent)";
+        let want = "problems: its clock is 30 s behind the archive's; 2 nodes with problems (n-2 is silent)";
         assert!(said.ends_with(want), "{said}");
         let away =
             archive.replace("null", "\"no route\"").replace("-30.2", "0.4").replace("1,\"clock\":1", "0");
-        assert!(first(&format!("{{{well},{away}}}")).ends_with(", but: the archive fails: no route"));
+        assert!(first(&format!("{{{well},{away}}}")).ends_with("problems: the archive fails: no route"));
         let ill = well.replace(r#""healthy":true"#, r#""healthy":false,"says":"sampler: stuck for 40 s""#);
-        assert_eq!(first(&format!("{{{ill}}}")), "NOT WELL: sampler: stuck for 40 s");
+        assert_eq!(first(&format!("{{{ill}}}")), "UNHEALTHY: sampler: stuck for 40 s");
         let young = r#"{"ready":false,"waiting_for":"BPF programs"}"#;
-        assert_eq!(first(young), "NOT READY: it waits for BPF programs");
+        assert_eq!(first(young), "NOT READY: waiting for BPF programs");
         assert_eq!(first(r#"{"version":"0.0.9"}"#), "version: 0.0.9", "an older one does not tell");
     }
 

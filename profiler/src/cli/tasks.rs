@@ -19,11 +19,11 @@ use serde_json::{Map, Value};
 /// Flags of `emberscope tasks`.
 #[derive(Args, Clone, Debug)]
 pub struct TasksArgs {
-    /// Tasks at most.
+    /// List at most N tasks.
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
-    /// By what, the largest first: cpu (helpers and Python workers counted in), run-delay (waiting for a CPU), blocked,
-    /// wall; or task, by Spark's id.
+    /// Order, the largest first: cpu (including helpers and Python workers), run-delay (ready to run, but no CPU was
+    /// free), blocked, wall; or task, by Spark's id.
     #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = TaskOrder::Cpu.word(), value_parser = word::<TaskOrder>())]
     sort: TaskOrder,
     #[command(flatten)]
@@ -189,7 +189,7 @@ mod tests {
                     17.1  77   1         847.1 ms     2.70 s  152.9 ms  3.70 s        12/402          2011/3  1.5 MiB      0 B  850.0 ms +- 10.0 %\n\
                     -     62   -                -          -         -       -             -               -        -        -                   -\n\
                     and 58 more tasks: see them with --limit\n\
-                    exact, by the kernel's accounts of each thread, but SAMPLED: by n samples, +- the standard error 1/sqrt(n)\n";
+                    exact, from the kernel's accounts of each thread, except SAMPLED: from n samples, +- the standard error 1/sqrt(n)\n";
         assert!(printed.starts_with(want), "{printed}");
     }
 

@@ -122,7 +122,7 @@ impl Rows for Tax {
             cells.push(time_within(row.cpu_seconds, row.sampling_error));
             beside.row(cells);
         }
-        beside.note("no JVMs, and in no sum above".to_owned());
+        beside.note("not JVMs, and in no sum above".to_owned());
         vec![processes, beside]
     }
 }
@@ -136,7 +136,7 @@ fn line(class: &str, part: &Part, share: String) -> [String; 6] {
 fn how(source: Option<&str>) -> &'static str {
     match source {
         Some("ledger") => {
-            "exact, by the kernel's accounts of each thread, but SAMPLED: by n samples, +- the standard error 1/sqrt(n)"
+            "exact, from the kernel's accounts of each thread, except SAMPLED: from n samples, +- the standard error 1/sqrt(n)"
         }
         Some("samples") => {
             "by samples: +- is the standard error, 1/sqrt(n) of a time of n samples, sqrt(p (1 - p) / n) of a share p"

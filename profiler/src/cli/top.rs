@@ -14,13 +14,13 @@ use emberscope_api::{Cost, Method, MethodOrder, Top, Word as _};
 /// Flags of `emberscope top`.
 #[derive(Args, Clone, Debug)]
 pub struct TopArgs {
-    /// Methods at most.
+    /// List at most N methods.
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
-    /// By what: self (samples that ended in the method) or total (those below it, too).
+    /// Order: self (samples that ended in the method) or total (also those in methods that it called).
     #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = MethodOrder::Own.word(), value_parser = word::<MethodOrder>())]
     sort: MethodOrder,
-    /// Tell source lines apart: package.Class.method:123.
+    /// Distinguish source lines: package.Class.method:123.
     #[arg(long, help_heading = "Output")]
     lines: bool,
     #[command(flatten)]

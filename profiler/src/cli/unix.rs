@@ -171,6 +171,6 @@ mod tests {
         for word in ["/run/x.sock", "not in group emberscope", "usermod", "--token-file"] {
             assert!(by_group.contains(word), "{word}: {by_group}");
         }
-        assert!(text(None).contains("for root alone. Ask with sudo; or ask over TCP"), "{}", text(None));
+        assert!(text(None).contains("only root may. Ask with sudo; or ask over TCP"), "{}", text(None));
     }
 }

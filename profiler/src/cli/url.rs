@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// Flags of `emberscope url`.
 #[derive(Args, Clone, Debug)]
 pub struct UrlArgs {
-    /// Address that the link begins with, where the browser reaches the daemon by another than the daemon knows.
+    /// Address that the link begins with, if the browser reaches the daemon at another address than the daemon knows.
     #[arg(long, value_name = "URL")]
     base: Option<String>,
     #[command(flatten)]

@@ -27,29 +27,29 @@ use std::path::{Path, PathBuf};
 /// Flags of `emberscope compare`.
 #[derive(Args, Clone, Debug)]
 pub struct CompareArgs {
-    /// The run that is compared with, and the run that is compared: an application's id, or NAME@-1 for the last run of
-    /// a name, NAME@-2 for the one before it and so on; a NAME alone has one run. Of an application that runs on, a time:
-    /// NAME@yesterday, NAME@2026-11-22, NAME@14:00..15:00, in the forms of --from.
+    /// Left and right run: an application's id, or NAME@-1 for the last run of a name, NAME@-2 for the one before it,
+    /// and so on; a NAME alone must have only one run. Of a long-running application, a time range: NAME@yesterday,
+    /// NAME@2026-11-22, NAME@14:00..15:00, with times as in --from.
     #[arg(value_name = "RUN", num_args = 2, required_unless_present = "last", value_parser = spec::run)]
     runs: Vec<RunSpec>,
-    /// Of this job, as runs --job names it, with --last.
-    #[arg(long, value_name = "NAME", requires = "last", help_heading = "Choice")]
+    /// Job to compare with --last, as runs --job names it.
+    #[arg(long, value_name = "NAME", requires = "last", help_heading = "Selection")]
     job: Option<String>,
-    /// The last run of --job against the one before it.
-    #[arg(long, requires = "job", conflicts_with = "runs", help_heading = "Choice")]
+    /// Compare the last run of --job with the one before it.
+    #[arg(long, requires = "job", conflicts_with = "runs", help_heading = "Selection")]
     last: bool,
     #[command(flatten)]
     time: TimeArgs,
-    /// End with 1 when the CPU time of all tasks grew by more than this part (10%) and by more than twice its error, or that
-    /// of a query or stage that is 5 % of a run by more even with twice its error taken off.
+    /// Exit with 1 when the CPU time of all tasks grew by more than this (10%) and by more than twice its error, or
+    /// that of a query or stage that is 5 % of a run grew by more even after subtracting twice its error.
     #[arg(long, value_name = "PERCENT", help_heading = "Judging")]
     fail_over: Option<String>,
-    /// Rows of each table at most, the largest differences.
+    /// Show at most N rows of each table, the largest differences.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 15, help_heading = "Output", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
-    /// text, json (the daemon's answer), markdown, junit (needs --fail-over), or html: one file with the flame graph of the
-    /// difference, that loads nothing. Default: what the file's name ends in (.txt, .json, .md, .xml, .html); text on
-    /// standard output.
+    /// Format: text, json (the daemon's answer), markdown, junit (needs --fail-over), or html: one self-contained file
+    /// with the flame graph of the difference. Default: by the file name's extension (.txt, .json, .md, .xml, .html);
+    /// text on standard output.
     #[arg(long, value_name = "FORMAT", help_heading = "Output", value_parser = formats::format())]
     format: Option<ReportFormat>,
     /// File to write; - is standard output.
@@ -100,7 +100,7 @@ impl CompareArgs {
             (None, Some(file)) => ReportFormat::of_file(file).ok_or_else(|| {
                 let name = file.display();
                 CliError::Usage(format!(
-                    "the name {name} tells no format: end it in .txt, .json, .md, .xml or .html, or use --format"
+                    "the name {name} gives no format: end it in .txt, .json, .md, .xml or .html, or use --format"
                 ))
             })?,
         };

@@ -115,7 +115,7 @@ fn notes(compare: &Compare<'_>) -> Vec<String> {
         if run.unnamed_stages > 0 {
             let stages = several(run.unnamed_stages, "stage");
             notes.push(format!(
-                "Of {stages} of the {side} run Spark told no name: they are put side by side by order alone."
+                "Spark gave no name for {stages} of the {side} run: these are matched by order alone."
             ));
         }
     }

@@ -11,7 +11,7 @@ pub struct Section {
     pub title: &'static str,
     /// What its columns are.
     pub columns: Vec<(&'static str, Align)>,
-    /// Its cells; an empty one is a figure that there is not.
+    /// Its cells; an empty one means that the figure is not available.
     pub rows: Vec<Vec<String>>,
     /// Rows that the limit left out.
     pub cut: u64,
@@ -139,7 +139,7 @@ fn stage_name(stage: &ComparedStage) -> String {
     let number = stage.right_stage.as_ref().or(stage.left_stage.as_ref());
     let without = match number.map(String::as_str) {
         Some("unknown") => "(tasks whose name was not seen)",
-        _ => "(Spark told no name: by order)",
+        _ => "(no name from Spark: by order)",
     };
     let name = stage.name.clone().unwrap_or_else(|| without.to_owned());
     match stage.description.as_ref().filter(|text| !text.is_empty() && **text != name) {

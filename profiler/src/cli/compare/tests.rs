@@ -96,7 +96,7 @@ fn a_format_is_told_by_the_name_of_the_file() {
     ] {
         assert_eq!(of(words).unwrap(), format, "{words}");
     }
-    assert!(of("-o x.dat").unwrap_err().to_string().contains("tells no format"));
+    assert!(of("-o x.dat").unwrap_err().to_string().contains("gives no format"));
     assert!(of("--format junit").unwrap_err().to_string().contains("--fail-over"));
 }
 
@@ -115,7 +115,7 @@ fn the_text_says_what_changed_and_by_how_much() {
         "sampled waits: shuffle",
         "3 -> 4  another plan  select <b> | 1",
         "and 1 more row: see them with --limit",
-        "Of 1 stage of the left run Spark told no name",
+        "Spark gave no name for 1 stage of the left run",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }

@@ -128,7 +128,7 @@ fn slow_notes(slow: &Slow, diff: &Diff<'_>) -> Vec<String> {
     }
     notes.extend(at_locks(slow));
     if by == "wall" && basis(&diff.right).kind() == SampleKind::Cpu {
-        notes.push("methods are compared by CPU time: by where tasks wait it is --type wall".to_owned());
+        notes.push("methods are compared by CPU time; --type wall compares where tasks wait".to_owned());
     }
     notes.extend(slow.long.as_ref().map(long));
     notes
@@ -145,8 +145,8 @@ fn long(of: &LongTask) -> String {
         false => "; up to Spark 4.1 the thread's wait for its next task may be in that",
     };
     format!(
-        "slow by wall time is another: task {index}{executor} took {wall}, {blocked} of it blocked, where the usual ones \
-         took {usual}: compare by --by wall{maybe}"
+        "another task is slow by wall time: task {index}{executor} took {wall}, {blocked} of it blocked, where the usual ones \
+         took {usual}: compare with --by wall{maybe}"
     )
 }
 
@@ -154,8 +154,8 @@ fn long(of: &LongTask) -> String {
 fn how(diff: &Diff<'_>) -> String {
     const APART: &str = "sqrt(l^2/m + r^2/n) of times l and r of m and n samples";
     let (scale, error) = match Scale::from_word(&diff.scale) {
-        Some(Scale::Task) => ("times are for each task", APART),
-        Some(Scale::Absolute) => ("times are as they are", APART),
+        Some(Scale::Task) => ("times are per task", APART),
+        Some(Scale::Absolute) => ("times are not scaled", APART),
         Some(Scale::Equal) | None => {
             ("left times are scaled to an equal total", "that of the shares of both totals")
         }

@@ -46,15 +46,15 @@ pub struct DiffArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Sides")]
 struct SidesArgs {
-    /// What is compared against: label=value,..., also from, until and, as the last one, query. A value
-    /// without a label is one more of the label before it: stage=3,4. The flags of Choice and Time
-    /// below hold for both sides; what a side says itself goes before them.
+    /// Left side: label=value,..., also from, until and, as the last one, query. A value without a label is another
+    /// value of the label before it: stage=3,4. The flags under Selection and Time below apply to both sides; what a
+    /// side sets itself overrides them.
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = side, required_unless_present_any = ["right", "slow"])]
     left: Option<Side>,
-    /// What is compared, in the same form.
+    /// Right side, in the same form.
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = side)]
     right: Option<Side>,
-    /// A stage's slow tasks (above the 90th percentile) against those around the median.
+    /// Compare a stage's slow tasks (above the 90th percentile) with those around the median.
     #[arg(long, conflicts_with_all = ["left", "right"], requires_all = ["app", "stage"])]
     slow: bool,
     /// What makes tasks slow: CPU time, or wall time. Default: wall time with --type wall or off-cpu, and where waits
@@ -67,24 +67,25 @@ struct SidesArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Counting")]
 struct ShapeArgs {
-    /// What makes the sides comparable: equal totals, absolute times, or time for each task (with
-    /// --slow). Default: task with --slow, else equal.
+    /// How the sides are scaled: to equal totals, absolute times, or time per task (with --slow). Default: task with
+    /// --slow, else equal.
     #[arg(long, value_name = "SCALE", value_parser = word::<Scale>())]
     scale: Option<Scale>,
-    /// By what methods are listed, the largest difference first: self (time in the method) or total
-    /// (that below it, too).
+    /// Order of the methods, the largest difference first: self (time in the method) or total (also in methods that it
+    /// called).
     #[arg(long, value_name = "ORDER", default_value = MethodOrder::Own.word(), value_parser = word::<MethodOrder>())]
     sort: MethodOrder,
-    /// Methods at most.
+    /// List at most N methods.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     /// Labels put before each stack of the graph as frames such as thread_class=task.
     #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label(), hide_possible_values = true)]
     group: Vec<LabelKey>,
-    /// The frames that all tasks share, from their thread's start to Task.run, as one.
+    /// Fold the frames that all tasks share, from their thread's start to Task.run, into one.
     #[arg(long)]
     fold: bool,
-    /// Only frames whose names begin so, as com.acme.: what others spent counts for their callers. Several: with commas.
+    /// Keep only frames whose names start with one of these, such as com.acme.; what other frames spent counts for
+    /// their callers. A comma list.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -93,9 +94,9 @@ struct ShapeArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 struct GraphArgs {
-    /// Write a differential flame graph instead of the table, in this format: svg is a picture in which
-    /// red is more on the right, folded lines of stack, left and right, json the daemon's answer with
-    /// the tree. Default: what the file's name ends in; folded on standard output.
+    /// Write a differential flame graph instead of the table, in this format: svg (a picture in which red is more on
+    /// the right), folded (lines of stack, left and right) or json (the daemon's answer with the tree). Default: by
+    /// the file name's extension; folded on standard output.
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     format: Option<FileFormat>,
     /// Write the graph to this file; - is standard output.

@@ -49,7 +49,7 @@ fn slow_tasks_against_the_usual_ones() {
                 of the stage's 60 tasks, right are those that used the most CPU (above the 90th percentile, 2.90 s), \
                 left those from the 40th to the 60th (970.0 ms to 1.04 s)\n\
                 slow because of: shuffle 71 % (1.42 s a task), waiting for a CPU 29 % (580.0 ms a task)\n\
-                by samples; times are for each task; +- is the standard error, sqrt(l^2/m + r^2/n) of times l and r of \
+                by samples; times are per task; +- is the standard error, sqrt(l^2/m + r^2/n) of times l and r of \
                 m and n samples\n\
                 left (median): 12 tasks of 12.30 s CPU in all, 12.20 s sampled, 6 windows from A until B: 1210 samples \
                 (+- 2.9 %), 0 lost on the node, 0 with a stack cut short\n\
@@ -83,11 +83,11 @@ fn slow_by_wall_time_is_told() {
     let (_, printed, result) = listed(&flags, 200, &SLOW.replace(r#""by":"cpu""#, long));
     result.unwrap();
     let want = "task 29.0 on executor 1 took 16.20 s, 12.10 s of it blocked, where the usual ones took 4.20 s: compare \
-                by --by wall; up to Spark 4.1";
+                with --by wall; up to Spark 4.1";
     assert!(printed.contains(want), "{printed}");
     let sampled = long.replace("false", "true");
     let (_, printed, _) = listed(&flags, 200, &SLOW.replace(r#""by":"cpu""#, &sampled));
-    assert!(printed.contains("compare by --by wall\n"), "{printed}");
+    assert!(printed.contains("compare with --by wall\n"), "{printed}");
     let wall = SLOW
         .replace("_cpu_seconds\":0.97", "_wall_seconds\":0.97")
         .replace(r#""by":"cpu""#, r#""by":"wall""#);

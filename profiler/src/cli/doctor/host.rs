@@ -64,7 +64,7 @@ impl Host {
             Ok(link) if link.as_os_str() == INITIAL_PID_NS => Finding::ok(check, "The initial one"),
             Ok(_) => Finding::missing(
                 check,
-                "One of a container: the kernel's process ids cannot be matched to /proc",
+                "A container's: the kernel's process ids cannot be matched to /proc",
                 "share the host's: hostPID: true in Kubernetes, --pid=host in Docker and Podman",
             ),
             Err(error) => Finding::missing(check, format!("/proc/self/ns/pid: {error}"), "mount /proc"),
@@ -80,7 +80,7 @@ impl Host {
         }
         Finding::limited(
             "files",
-            "Other users' libraries and perf maps may not be readable: their frames stay without names",
+            "Other users' libraries and perf maps may not be readable: their frames have no names",
             "give CAP_DAC_READ_SEARCH",
         )
     }
@@ -98,7 +98,7 @@ impl Host {
             (false, true) => Finding::ok("cgroups", "v1"),
             (false, false) => Finding::limited(
                 "cgroups",
-                "Not mounted: containers are told by the environment only",
+                "Not mounted: containers are recognized by their environment only",
                 "mount -t cgroup2 cgroup2 /sys/fs/cgroup",
             ),
         }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn the_kernel_side_is_told_in_full() {
         let from = |state, value: &str| {
-            let sentence = "No bpf_loop: Linux 5.17 mends it.".to_owned();
+            let sentence = "No bpf_loop: Linux 5.17 fixes it.".to_owned();
             Finding::from(emberscope_capture::Finding {
                 name: "bpf_loop",
                 state,
@@ -161,11 +161,11 @@ mod tests {
         let good = from(FindingState::Good, "yes");
         assert_eq!(
             (good.check.as_str(), good.found.as_str()),
-            ("bpf loop", "No bpf_loop: Linux 5.17 mends it")
+            ("bpf loop", "No bpf_loop: Linux 5.17 fixes it")
         );
         let less = from(FindingState::Degraded, "no");
         assert_eq!((less.status, less.found.as_str()), (Status::Limited, "no"));
-        assert_eq!(less.mend.as_deref(), Some("No bpf_loop: Linux 5.17 mends it"));
+        assert_eq!(less.mend.as_deref(), Some("No bpf_loop: Linux 5.17 fixes it"));
         assert_eq!(from(FindingState::Fatal, "no").status, Status::Missing);
         assert!(kernel_side(&HostFeatures::probe()).iter().any(|finding| finding.check == "capabilities"));
     }

@@ -32,7 +32,7 @@ pub fn check(proc: &Path, walks: bool) -> Vec<Finding> {
         findings.push(Finding::ok("JVMs", format!("{more} more")));
     }
     if findings.is_empty() {
-        findings.push(Finding::ok("JVMs", "none runs now that we may look at"));
+        findings.push(Finding::ok("JVMs", "none running that can be inspected"));
     }
     findings
 }
@@ -89,14 +89,14 @@ impl Jvm {
         }
         let askable = major(&self.version).is_some_and(|major| major >= PERFMAP_JDK);
         let (names, mend) = match (askable && self.can_ask, self.has_map) {
-            (true, _) => ("names by asking it for a perf map", None),
-            (_, true) => ("names from the perf map that is there, as far as it goes", None),
+            (true, _) => ("names from a perf map on request", None),
+            (_, true) => ("names from the existing perf map, as far as it goes", None),
             (_, false) if !askable => (
                 "no names of compiled code: it has no Compiler.perfmap and there is no perf map",
                 Some("move it to JDK 17 or newer, or have an agent write /tmp/perf-PID.map"),
             ),
             _ => (
-                "no names of compiled code: it does not let itself be asked",
+                "no names of compiled code: it refuses attach requests",
                 Some("start it without -Xrs and -XX:+DisableAttachMechanism"),
             ),
         };
@@ -195,7 +195,7 @@ mod tests {
         let findings = check(proc.path(), false);
         assert_eq!(findings.len(), 1);
         assert_eq!((findings[0].check.as_str(), findings[0].status), ("JVM 42", Status::Ok));
-        assert_eq!(findings[0].found, "JDK 17.0.15; names by asking it for a perf map; whole stacks");
+        assert_eq!(findings[0].found, "JDK 17.0.15; names from a perf map on request; whole stacks");
     }
 
     #[test]
@@ -222,9 +222,9 @@ mod tests {
         assert!(old.found.contains("no Compiler.perfmap"), "{}", old.found);
         assert!(old.mend.unwrap().ends_with("start it with -XX:+PreserveFramePointer"));
         let shut = found("JAVA_VERSION=\"17.0.1\"", "java\0-XX:+DisableAttachMechanism\0", HANDLES);
-        assert!(shut.found.contains("does not let itself be asked"), "{}", shut.found);
+        assert!(shut.found.contains("refuses attach requests"), "{}", shut.found);
         let deaf = found("JAVA_VERSION=\"17.0.1\"", "java\0", "0000000000000000");
-        assert!(deaf.found.contains("does not let itself be asked"), "{}", deaf.found);
+        assert!(deaf.found.contains("refuses attach requests"), "{}", deaf.found);
         assert!(found("", "java\0", HANDLES).found.starts_with("JDK of unknown version"));
     }
 
@@ -239,7 +239,7 @@ mod tests {
         assert!(check(proc.path(), false)[0].found.contains("no names"));
         std::fs::remove_file(&map).unwrap();
         std::fs::write(&map, "").unwrap();
-        assert!(check(proc.path(), false)[0].found.contains("from the perf map that is there"));
+        assert!(check(proc.path(), false)[0].found.contains("from the existing perf map"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `emberscope doctor`: what this host allows, what is missing, the mend.
+//! `emberscope doctor`: what this host allows, what is missing, how to fix it.
 //!
 //! In: the kernel, /proc, the data directory, the address, the socket. Out: a finding each; exit code 0 when sampling can
 //! work. Nothing is changed on the host; a few trivial programs are loaded, none is attached.
@@ -25,10 +25,10 @@ pub struct DoctorArgs {
     /// Configuration file of the daemon, for its address, socket and data directory.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Address the daemon would listen on.
+    /// Address that the daemon would listen on.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<Listen>,
-    /// Unix socket that the command line asks the daemon by, or none.
+    /// Unix socket for the command line, or none.
     #[arg(long, value_name = "PATH")]
     socket: Option<SocketPath>,
     /// Data directory of the daemon.
@@ -88,7 +88,7 @@ fn print(findings: &[Finding], sampling: bool, out: &mut dyn Write) -> io::Resul
         }
     }
     if !mends.is_empty() {
-        writeln!(out, "\nTo mend:")?;
+        writeln!(out, "\nTo fix:")?;
     }
     for (mend, checks) in mends {
         writeln!(out, "  {}: {}", text::clean(&checks.join(", ")), text::clean(mend))?;
@@ -114,7 +114,7 @@ mod tests {
         let out = String::from_utf8(out).unwrap();
         assert!(out.contains("ok       kernel types  BTF\n"), "{out}");
         assert!(out.contains("missing  capabilities  no CAP_BPF\n"), "{out}");
-        assert!(out.ends_with("To mend:\n  capabilities: run as root\n  JVM 1, JVM 2: restart it\n\nSampling cannot work here.\n"), "{out}");
+        assert!(out.ends_with("To fix:\n  capabilities: run as root\n  JVM 1, JVM 2: restart it\n\nSampling cannot work here.\n"), "{out}");
     }
 
     #[test]

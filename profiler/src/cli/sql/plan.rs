@@ -98,7 +98,7 @@ impl Rows for Plan {
         let elsewhere = self.0.operators.iter().flatten().filter(|row| row.nodes.is_empty());
         let elsewhere = elsewhere.filter_map(|row| row.cost.share).fold(0.0, |sum, share| sum + share);
         table.note(format!(
-            "SHARED is of loops and names that several operators have, and stands at each of them; {} is of no operator here",
+            "SHARED is of loops and names that several operators have, and is shown at each of them; {} is of no operator here",
             percent(Some(elsewhere))
         ));
         table

@@ -102,7 +102,7 @@ impl Shown {
     pub(super) fn notes(&self, table: &mut Table) {
         if self.gc {
             table.note(
-                "GC: time of the tasks in which their JVM stood still, by all its pauses: emberscope pauses lists them".to_owned(),
+                "GC: how much of the tasks' time fell into pauses; emberscope pauses lists them".to_owned(),
             );
         }
         if self.waits {
@@ -120,7 +120,7 @@ impl Shown {
         }
         if self.joined {
             table.note(
-                "SPARK'S CPU: executorCpuTime and executorDeserializeCpuTime, as Spark tells; OVERHEAD A TASK: \
+                "SPARK'S CPU: executorCpuTime and executorDeserializeCpuTime, as Spark reports; OVERHEAD A TASK: \
                  (CPU - SPARK'S CPU) / TASKS, of ended stages whose every task was seen, once and whole"
                     .to_owned(),
             );

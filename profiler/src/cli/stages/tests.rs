@@ -42,7 +42,7 @@ fn a_row_for_each_stage() {
     let want = "STAGE    TASKS      CPU     USER  KERNEL  RUN DELAY  BLOCKED           SAMPLED  FIRST SEEN     LAST SEEN\n\
                 3.0         60  41.20 s  38.00 s  3.20 s     9.10 s   4.70 s  41.22 s +- 1.6 %  10:00:03.120Z  10:00:41.007Z\n\
                 unknown      1        -        -       -          -        -                 -  10:00:00.000Z  10:00:10.000Z\n\
-                exact, by the kernel's accounts of each thread, but SAMPLED: by n samples, +- the standard error 1/sqrt(n)\n\
+                exact, from the kernel's accounts of each thread, except SAMPLED: from n samples, +- the standard error 1/sqrt(n)\n\
                 6 windows from 2026-11-21T10:00:00.000Z until 2026-11-21T10:01:00.000Z: 4481 samples (+- 1.5 %), 0 lost \
                 on the node, 0 with a stack cut short\n";
     assert_eq!(shown(&[stage(3, NO_HELPERS), unheard.to_owned()]), want);

@@ -44,14 +44,14 @@ fn classes_their_sum_and_processes() {
                 gc      1.00 s   25.00 %   1.00 s   0.00 ms  1.01 s +- 10.0 %\n\
                 sql    0.00 ms    0.00 %  0.00 ms   0.00 ms                 -\n\
                 sum     4.00 s  100.00 %   3.50 s  500.0 ms   4.04 s +- 5.0 %\n\
-                exact, by the kernel's accounts of each thread, but SAMPLED: by n samples, +- the standard error 1/sqrt(n)\n\
+                exact, from the kernel's accounts of each thread, except SAMPLED: from n samples, +- the standard error 1/sqrt(n)\n\
                 \n\
                 PID  APP    ROLE      EXECUTOR     CPU    USER    KERNEL     task       gc  BY\n \
                 11  app-1  executor  1         4.00 s  3.50 s  500.0 ms  75.00 %  25.00 %  ledger\n\
                 \n\
                 PID  APP    ROLE    EXECUTOR  PROCESS  SAMPLES               CPU\n  \
                  -  app-1  python  -         python3      100  1.01 s +- 10.0 %\n\
-                no JVMs, and in no sum above\n";
+                not JVMs, and in no sum above\n";
     assert!(printed.starts_with(want), "{printed}");
 }
 

@@ -174,6 +174,12 @@ fn groups(block: &Block, room: &Room, facts: &mut Facts) -> Result<(Packed, Vec<
         .zip(rows.into_iter().zip(merged).zip(periods))
         .map(|(scope, ((rows, merged), period))| Lane { scope, rows, merged, period })
         .collect();
+    // Places of rows are sums of these.
+    for of in [|lane: &Lane| lane.rows, |lane: &Lane| lane.merged] {
+        if lanes.iter().map(of).try_fold(0, u64::checked_add).is_none() {
+            return Err(BlockProblem::says(LANES, "has more rows than there can be".to_owned()));
+        }
+    }
     let table = block.table(GROUPS, room)?;
     let lane_of = table.all_places("lane", lanes.len())?;
     let sets = table.all_places("label_set", facts.labels.sets.len())?;
