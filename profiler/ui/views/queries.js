@@ -52,7 +52,7 @@ export function leads(q, store) {
 export const length = (q) => (Date.parse(q.ended) - Date.parse(q.begun)) / 1000;
 
 /** Columns of what the queries' tasks waited for, by the kernel's accounts and by reason; none of an older daemon. */
-function waits(rows) {
+function waiting(rows) {
   const exact = (key, label, of, hint) => ({ key, label, value: (q) => (q.exact ? of(q.exact) : undefined), show: (q) => seconds(q.exact ? of(q.exact) : NaN), hint });
   return [
     ...(rows.some((q) => q.exact) ? [
@@ -71,7 +71,7 @@ function list(answer, { state, store, kind }) {
     { key: 'name', label: 'What it is', text: true, value: (q) => q.description, show: (q) => (named(q) ? safe(q.description ?? '–', 90) : 'tasks of jobs that are no SQL, or of which Spark told nothing') },
     ...(state.labels.app?.length ? [] : [of]),
     ...cost(kind, most, 'Of all tasks’ samples'),
-    ...waits(answer.queries),
+    ...waiting(answer.queries),
     { key: 'began', label: 'Began', value: (q) => Date.parse(q.begun), show: (q) => (q.begun ? instant(Date.parse(q.begun)) : '–') },
     { key: 'took', label: 'Took', value: length, show: (q) => (Number.isFinite(length(q)) ? duration(length(q)) : q.begun ? 'runs' : '–') },
     { key: 'jobs', label: 'Jobs', text: true, value: (q) => q.jobs.join(', '), show: (q) => safe(q.jobs.join(', '), 40) },

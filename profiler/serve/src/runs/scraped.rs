@@ -155,3 +155,20 @@ fn median(runs: &[&Run], of: impl Fn(&Run) -> f64) -> Option<f64> {
 fn seconds(at: &Instant) -> Option<f64> {
     parse_time(&at.0, WallTime::now()).ok().map(|at| at.as_secs_f64())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::JOB_METRICS;
+
+    #[test]
+    fn the_page_about_runs_names_each() {
+        let page = include_str!("../../../../docs/runs.md");
+        for metric in JOB_METRICS {
+            assert!(
+                page.contains(&format!("`{}`", metric.name)),
+                "{} is missing from docs/runs.md",
+                metric.name
+            );
+        }
+    }
+}
