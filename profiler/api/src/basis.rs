@@ -94,7 +94,7 @@ pub struct Held {
 pub struct Quality {
     /// Samples in the answer.
     pub samples: u64,
-    /// Samples that the node lost meanwhile, whosever they were.
+    /// Samples that the node lost in that time, of any process.
     pub lost: u64,
     /// Samples whose user stack does not reach the thread's first frame.
     pub truncated: u64,
@@ -112,7 +112,7 @@ pub struct Quality {
     pub unnamed: BTreeMap<Cow<'static, str>, u64>,
     /// All that the node lost meanwhile, by reason.
     pub lost_by_reason: BTreeMap<Cow<'static, str>, u64>,
-    /// Blocks, journals and objects of an archive of this time that were set aside as bad, whosever samples they held.
+    /// Blocks, journals and objects of an archive of this time that were set aside as bad, whatever samples they held.
     pub missing: u64,
     /// The first of them.
     pub missing_parts: Vec<MissingPart>,

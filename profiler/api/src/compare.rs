@@ -35,7 +35,7 @@ pub struct Compare<'a> {
     /// Whether the whole, a query, a stage, an operator or a method differs by more than chance explains.
     #[serde(default)]
     pub significant: bool,
-    /// Settings that Spark told of both runs and that are not the same.
+    /// Settings that Spark reported for both runs and that differ.
     #[serde(default)]
     pub settings: Vec<ComparedSetting>,
     /// With `fail_over`: what grew by more. Null without.
@@ -89,11 +89,11 @@ pub struct ComparedRun {
     pub begun: Option<Instant>,
     /// When it was last seen.
     pub ended: Option<Instant>,
-    /// Queries of which Spark told.
+    /// Queries that Spark reported.
     pub queries: u64,
     /// Stages whose tasks were seen.
     pub stages: u64,
-    /// Stages of which Spark told no name: they are put side by side in their order alone.
+    /// Stages without a name from Spark: they are matched by order alone.
     pub unnamed_stages: u64,
     /// Whom the names are from.
     pub spark: SparkOrigin,
@@ -171,7 +171,7 @@ pub struct ComparedQuery {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ComparedStage {
-    /// Its name: the call site, unless the job set one. Null where Spark told none.
+    /// Its name: the call site, unless the job set one. Null if Spark reported none.
     pub name: Option<String>,
     /// Description of its query or job.
     pub description: Option<String>,

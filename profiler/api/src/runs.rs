@@ -52,11 +52,11 @@ pub struct Run {
     pub waited: Option<Waited>,
     /// Stages whose tasks were seen.
     pub stages: u64,
-    /// CPU time is another from this run on; null where it goes on as before, or that cannot be told.
+    /// CPU time changed at this run; null if it did not, or if that is not known.
     pub changed: Option<RunChange>,
-    /// What its executors reserved; null where Spark told of none.
+    /// What its executors reserved; null if Spark reported none.
     pub reserved: Option<Reserved>,
-    /// Settings that Spark told, of a closed list; empty where it told none.
+    /// Settings that Spark reported, of a closed list; empty if it reported none.
     pub settings: BTreeMap<String, String>,
 }
 

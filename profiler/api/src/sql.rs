@@ -33,7 +33,7 @@ pub struct SqlQuery {
     pub app: Option<String>,
     /// The application's name.
     pub app_name: Option<String>,
-    /// Spark's id of the execution; null of stages of which Spark told no query.
+    /// Spark's id of the execution; null for stages with no known query.
     pub execution: Option<u64>,
     /// Its description: what was set for people, else the call site.
     pub description: Option<String>,
@@ -76,7 +76,7 @@ pub struct SqlOperator {
     pub waited_seconds: Option<f64>,
 }
 
-/// The physical plan of a query: of AQE the last that Spark told.
+/// The physical plan of a query: with AQE the last that Spark reported.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SqlPlan {

@@ -55,7 +55,7 @@ pub struct Stage {
     pub durations: Option<Durations>,
     /// All of them by class of thread.
     pub classes: Vec<ClassFigures>,
-    /// What Spark says of it; null where it told nothing.
+    /// What Spark reports about it; null if nothing.
     pub spark: Option<SparkStage>,
 }
 
@@ -131,6 +131,6 @@ pub struct Task {
     pub python: Figures,
     /// What its own thread waited for; null where waits are not sampled.
     pub waited: Option<Waited>,
-    /// What Spark says of it; null where it told nothing.
+    /// What Spark reports about it; null if nothing.
     pub spark: Option<SparkTask>,
 }

@@ -60,7 +60,7 @@ pub struct Frame<'a> {
     /// Signature of a method, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<Cow<'a, str>>,
-    /// Source line, where lines are told apart.
+    /// Source line, if lines are separate frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// Of code that Spark SQL generated, the operator that its method is for: a value of the label `operator`.

@@ -207,7 +207,7 @@ impl Reading<'_> {
             imported.remarks.push(format!("labels of {labelled} samples are not kept"));
         }
         if values.count.is_none() {
-            let says = "the profile has no count of samples: it is told from the time";
+            let says = "the profile has no count of samples: it is derived from the time";
             imported.remarks.push(says.to_owned());
         }
         Ok(imported)

@@ -171,7 +171,7 @@ fn one<'q>(queries: &'q [SqlQuery], id: u64, stages: &[Stage]) -> Result<&'q Sql
             let names: Vec<String> = known.iter().take(MAX_NAMED).map(u64::to_string).collect();
             let there = match (names.len(), stages.len()) {
                 (0, 0) => "no task was sampled.".to_owned(),
-                (0, n) => format!("of none of the {n} stages that were sampled a query is told."),
+                (0, n) => format!("none of the {n} stages that were sampled has a known query."),
                 _ => format!("there are: {}.", names.join(", ")),
             };
             let message = format!("No task of the execution {id} was sampled; {there}");

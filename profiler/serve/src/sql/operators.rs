@@ -30,7 +30,7 @@ impl PlanTold {
             (Some(_), _) => String::new(),
             (None, Some(fact)) if !fact.name.is_empty() => format!("The plan is not kept: {}.", fact.name),
             (None, Some(_)) => "The plan that is kept is none.".to_owned(),
-            (None, None) => "Spark told no plan of this query, or it is not read yet.".to_owned(),
+            (None, None) => "Spark gave no plan of this query, or it is not read yet.".to_owned(),
         };
         Self { plan, says }
     }

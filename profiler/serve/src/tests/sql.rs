@@ -139,7 +139,7 @@ async fn operators_of_a_query() {
     assert_eq!((&rows[0]["share"], &answer["queries"][0]["samples"]), (&json!(0.5), &json!(12)));
     assert_eq!(rows[1]["labels"], json!(["(python)", "BatchEvalPython"]));
     let none =
-        json!({"nodes": [], "edges": [], "says": "Spark told no plan of this query, or it is not read yet."});
+        json!({"nodes": [], "edges": [], "says": "Spark gave no plan of this query, or it is not read yet."});
     assert_eq!(answer["plan"], none);
     let told = ask("sql?app=app-1&execution=8").await.refused(404, "unknown_execution", Some("execution"));
     assert!(told.contains("there are: 7."), "{told}");

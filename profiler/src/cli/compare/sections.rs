@@ -96,8 +96,8 @@ pub fn whole(compare: &Compare<'_>) -> Section {
         (Some(&whole.beside), "CPU of other threads: driver, GC, JIT, ..."),
         (whole.wall.as_ref(), "the run, from its beginning to its end"),
         (times.task_wall.as_ref(), "wall time of tasks"),
-        (times.run_delay.as_ref(), "of it: ready to run, and waiting for a CPU"),
-        (times.blocked.as_ref(), "of it: waiting for anything else"),
+        (times.run_delay.as_ref(), "of it: run delay"),
+        (times.blocked.as_ref(), "of it: blocked time"),
     ];
     let mut rows: Vec<Vec<String>> =
         exact.into_iter().filter_map(|(of, what)| Some(row(figures(of?, None), [what.to_owned()]))).collect();

@@ -13,7 +13,7 @@ use emberscope_model::SampleKind;
 fn why(slow: &Slow) -> String {
     let parts = slow.because.iter().filter(|more| more.share >= 0.01).map(|more| {
         let what = match &*more.of {
-            "run_delay" => "waiting for a CPU",
+            "run_delay" => "run delay",
             "blocked" => "waiting, not sampled",
             of => of,
         };

@@ -48,7 +48,7 @@ fn slow_tasks_against_the_usual_ones() {
                 most of the difference comes from Job.slow\n\
                 of the stage's 60 tasks, right are those that used the most CPU (above the 90th percentile, 2.90 s), \
                 left those from the 40th to the 60th (970.0 ms to 1.04 s)\n\
-                slow because of: shuffle 71 % (1.42 s a task), waiting for a CPU 29 % (580.0 ms a task)\n\
+                slow because of: shuffle 71 % (1.42 s a task), run delay 29 % (580.0 ms a task)\n\
                 by samples; times are per task; +- is the standard error, sqrt(l^2/m + r^2/n) of times l and r of \
                 m and n samples\n\
                 left (median): 12 tasks of 12.30 s CPU in all, 12.20 s sampled, 6 windows from A until B: 1210 samples \
