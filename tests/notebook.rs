@@ -1,5 +1,6 @@
 //! A notebook in a real Jupyter kernel, on real Spark, beside the real daemon: what `%%emberscope` shows is what the daemon
-//! answers, what is in the way is said, and the HTML of its cells works in a browser and is text throughout.
+//! answers, of the queries that its cell began alone, what is in the way is said, and the HTML of its cells works in a browser and
+//! is text throughout.
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::page::Seen;
@@ -7,6 +8,7 @@ use emberscope_tests::{Daemon, Here, WARM_UP, skip};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 use xtask::setup::packages;
 
 /// The name of the Python function that the notebook's UDF is, as it stands in the JSON of a page.
@@ -132,6 +134,36 @@ fn judge_numbers(cells: &BTreeMap<String, Shown>, daemon: &Daemon, dir: &Path) -
     Ok(())
 }
 
+/// The queries below the graph are those that began in the cell, as the daemon tells of them.
+fn judge_queries(cells: &BTreeMap<String, Shown>, daemon: &Daemon, dir: &Path) -> Result<()> {
+    let profiled = &cells["profiled"];
+    ensure!(profiled.html.contains("Queries that began in the cell"), "no queries: {}", profiled.streams);
+    let said = &cells["queries"].streams;
+    let rows: Vec<Value> = serde_json::from_str(said.lines().next().unwrap_or_default())?;
+    let of_graph = given(&dir.join("cell.html"))?;
+    let range = [&of_graph["answer"]["range"]["from"], &of_graph["answer"]["range"]["until"]];
+    let range = range.map(|time| time.as_str().unwrap_or_default());
+    let app =
+        rows.first().and_then(|row| row["app"].as_str()).with_context(|| format!("no query: {said}"))?;
+    let again =
+        daemon.json(&format!("/api/v1/sql?app={app}&from={}&until={}&limit=1000", range[0], range[1]))?;
+    let known = again["queries"].as_array().context("no queries by HTTP")?;
+    let seconds = |row: &Value| row["cpu_seconds"].as_f64().unwrap_or(-1.0);
+    ensure!(rows.len() > 1 && rows.is_sorted_by(|a, b| seconds(a) >= seconds(b)), "{said}");
+    for row in &rows {
+        // The query of the cell before has the number 0.
+        ensure!(row["execution"].as_u64() > Some(0), "{row} began before the cell");
+        let same = known.iter().find(|known| known["execution"] == row["execution"]);
+        let same = same.with_context(|| format!("{row} is not answered by HTTP"))?;
+        // Spark may have told of more of its stages since.
+        let more = seconds(same) - seconds(row);
+        ensure!(more > -1e-9 && row["description"] == same["description"], "{row} {same}");
+    }
+    let mut named = rows.iter().flat_map(|row| row["operators"].as_array()).flatten();
+    ensure!(named.any(|one| one["operator"] == "HashAggregate"), "no operators: {said}");
+    Ok(())
+}
+
 /// The cell's output in a browser: searched, zoomed, pointed at.
 fn judge_page(seen: &Seen, cell: &Shown, dir: &Path) -> Result<()> {
     let page = dir.join("output.html");
@@ -193,8 +225,21 @@ fn a_notebook_draws_what_its_cells_did() -> Result<()> {
     let made = dir.path().join("spark");
     judge_words(&cells)?;
     judge_numbers(&cells, &daemon, &made)?;
+    judge_queries(&cells, &daemon, &made)?;
     if let Some(seen) = Seen::or_skip(TEST)? {
         judge_page(&seen, &cells["profiled"], &made)?;
     }
+    Ok(())
+}
+
+/// Against answers that are made up: which queries are a cell's, and when no more is to be waited for.
+#[test]
+fn a_cells_queries_are_those_that_began_in_it() -> Result<()> {
+    let Some(here) = Here::or_skip("a_cells_queries_are_those_that_began_in_it") else { return Ok(()) };
+    let dir = tempfile::tempdir()?;
+    let package = crate::spark_sql::install(&here, dir.path())?;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("jobs/cell_queries.py");
+    let run = Command::new(here.venv.join("bin/python")).arg(script).arg(&package).output()?;
+    ensure!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     Ok(())
 }

@@ -51,7 +51,8 @@ pub fn metrics_of(expression: &str) -> Result<usize> {
     let known = |label: &str| {
         let documented =
             page.lines().filter_map(|l| l.strip_prefix("| `")?.split_once('}')?.0.split_once('{'));
-        ["instance", "job"].contains(&label)
+        // Of jobs' metrics: JOB_METRICS of the daemon's server.
+        ["instance", "job", "app_run", "user", "wait"].contains(&label)
             || text.contains(&format!("{label}=\""))
             || documented.flat_map(|(_, labels)| labels.split(',')).any(|l| l == label)
     };

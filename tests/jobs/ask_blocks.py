@@ -3,10 +3,11 @@
     ask_blocks.py PACKAGE_DIR QUESTIONS ANSWERS
 
 QUESTIONS is a file of JSON: [{"name", "paths": [...], "ask": [{"name", "what", "selection", ...}]}], a set of blocks each.
-ANSWERS is written: for each set's name and each question's a list of rows, decimals as text. Prints a fact
+ANSWERS is written: for each set's name and each question's a list of rows, decimals as text and times as Unix seconds. Prints a fact
 `answered-SET-NAME` for each.
 """
 
+import datetime
 import decimal
 import json
 import sys
@@ -21,6 +22,8 @@ from emberscope_spark import Profiles  # noqa: E402
 
 def rows(frame):
     def shown(value):
+        if isinstance(value, datetime.datetime):
+            return value.timestamp()
         return str(value) if isinstance(value, decimal.Decimal) else value
 
     names = frame.columns
@@ -38,6 +41,8 @@ def answer(profiles, question):
         return {"answer": graph.answer, "folded": graph.folded(), "lines": graph.lines}
     if what == "by_operator":
         return rows(profiles.by_operator(**selection))
+    if what == "words":
+        return rows(getattr(profiles, "spark_" + question["of"])(app=question["app"]))
     if what == "run":
         return profiles.run(question["app_name"])
     if what == "top_methods":
@@ -54,6 +59,12 @@ def answer(profiles, question):
         return sorted(profiles.register())
     if what == "sql":
         return rows(profiles.spark.sql(question["sql"]))
+    if what == "refused_selection":
+        try:
+            profiles.flame_graph(**selection)
+        except ValueError as error:
+            return str(error)
+        return None
     if what == "refused":
         try:
             Profiles(profiles.spark, question["path"])

@@ -23,6 +23,7 @@ CELLS = [
         "spark.sparkContext.setLogLevel('ERROR')\n"
         "print('app', spark.sparkContext.applicationId)",
     ),
+    ("before", "spark.range(1_000_000).selectExpr('sum(hash(id))').collect()"),
     (
         "hostile",
         "from pyspark.sql.types import LongType\n"
@@ -48,6 +49,7 @@ CELLS = [
         "rows.count()",
     ),
     ("numbers", "graph.save({dir!r} + '/cell.folded')\nprint(graph.samples, graph.quality['lost'])\nprint(graph)"),
+    ("queries", "import json; print(json.dumps(graph.queries.rows))\nprint(graph.queries.notes)"),
     ("nobody", "%%emberscope --url unix:{dir}/nobody.sock\nprint('it ran')"),
     ("no-token", "%%emberscope --url {url}\nprint('it ran, too')"),
     ("short", "%%emberscope\n40 + 2"),

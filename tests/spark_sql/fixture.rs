@@ -19,13 +19,18 @@ fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/store-1")
 }
 
-/// Serves a copy of the fixture on a free port, which is the answer; ends with the process.
-fn serve(dir: &Path) -> Result<u16> {
+/// A copy of the fixture, whose blocks stay as they are.
+pub fn copied(dir: &Path) -> Result<DiskStore> {
     let copied = std::process::Command::new("cp").arg("-r").arg(fixture()).arg(dir).status()?;
     ensure!(copied.success(), "cannot copy the fixture");
-    let config = DiskStoreConfig { retention_age: Duration::MAX, ..DiskStoreConfig::new(dir) };
+    let (retention_age, merge_after) = (Duration::MAX, Duration::MAX);
+    Ok(DiskStore::open(DiskStoreConfig { retention_age, merge_after, ..DiskStoreConfig::new(dir) })?)
+}
+
+/// Serves a store on a free port, which is the answer; ends with the process.
+pub fn served(store: Arc<dyn Store>) -> Result<u16> {
     let state = ServeState {
-        store: Arc::new(DiskStore::open(config)?) as Arc<dyn Store>,
+        store,
         status: Arc::new(|| json!({})),
         metrics: Arc::new(Metrics::new("test")?),
         ready: Arc::new(|| Ok(())),
@@ -62,7 +67,11 @@ fn leave_behind(store: &Path) -> Result<()> {
 }
 
 fn get(port: u16, path: &str) -> Result<String> {
-    let (from, until) = SPAN;
+    get_within(port, path, SPAN)
+}
+
+/// The answer of a path that goes on with the range, in Unix seconds.
+pub fn get_within(port: u16, path: &str, (from, until): (u64, u64)) -> Result<String> {
     let url = format!("http://127.0.0.1:{port}{path}from={from}&until={until}");
     Ok(ureq::get(&url).call().with_context(|| url.clone())?.body_mut().read_to_string()?)
 }
@@ -81,6 +90,7 @@ fn questions(dir: &Path) -> Vec<Value> {
         json!({"name": "stages", "what": "cpu_by_stage"}),
         json!({"name": "ledger", "what": "ledger", "by": ["app", "stage", "task"]}),
         json!({"name": "none", "what": "flame_graph", "selection": {"app": "nobody"}}),
+        json!({"name": "untold", "what": "flame_graph", "selection": of_app, "group": ["sql"]}),
         json!({"name": "views", "what": "views"}),
         json!({"name": "sql", "what": "sql", "sql": "SELECT sum(count) AS count, sum(weight) AS weight FROM emberscope_samples"}),
         json!({"name": "totals", "what": "sql", "sql": "SELECT sum(count) AS count, sum(weight) AS weight FROM emberscope_totals"}),
@@ -102,7 +112,7 @@ impl Fixture {
         // A data directory has its store below; blocks may lie on any path, and this one has a blank.
         let data = dir.join(DATA);
         std::fs::create_dir_all(&data)?;
-        let port = serve(&data.join("store"))?;
+        let port = served(Arc::new(copied(&data.join("store"))?))?;
         leave_behind(&data.join("store"))?;
         Ok(Self { dir: dir.to_owned(), port })
     }
@@ -121,6 +131,13 @@ impl Fixture {
         let (counts, weights) =
             (asked::folded(&graph(grouped, "samples")?)?, asked::folded(&graph(grouped, "ns")?)?);
         asked::same_stacks("grouped", &asked::flame_graph(said, "grouped")?, &counts, &weights)?;
+        // Of a store of before Spark was asked.
+        let (counts, weights) = (
+            asked::folded(&graph("app=app-1&group=sql&", "samples")?)?,
+            asked::folded(&graph("app=app-1&group=sql&", "ns")?)?,
+        );
+        ensure!(counts.keys().any(|stack| stack.starts_with("sql=unknown;")), "every stage is told of");
+        asked::same_stacks("untold", &asked::flame_graph(said, "untold")?, &counts, &weights)?;
         let until = SPAN.0 + 20;
         let half = |unit: &str| -> Result<_> {
             let way = format!("/api/v1/flamegraph?format=folded&executor=1&executor=2&unit={unit}&");
@@ -151,7 +168,7 @@ impl Fixture {
             said["sql"]
         );
         ensure!(
-            said["none"] == json!([]) && said["views"].as_array().is_some_and(|views| views.len() == 10),
+            said["none"] == json!([]) && said["views"].as_array().is_some_and(|views| views.len() == 16),
             "{said}"
         );
         ensure!(

@@ -36,6 +36,8 @@ fn get(server: &Daemon, path: &str) -> Result<String> {
 /// The job's blocks, and the server that answers of them by HTTP.
 pub struct Live {
     app: String,
+    /// A query of it.
+    sql: String,
     archive: PathBuf,
     span: (u64, u64),
     server: Daemon,
@@ -46,8 +48,15 @@ impl Live {
     pub fn prepare(here: &Here, held: &Held, dir: &Path) -> Result<Self> {
         let (data, copy) = (held.copy(dir)?, dir.join("archive"));
         let span = archive(&data, &copy)?;
+        // What Spark said may be in the journal alone.
+        for journal in std::fs::read_dir(data.join("store/journal"))? {
+            std::fs::remove_file(journal?.path())?;
+        }
         let server = Daemon::serve_data_dir(&here.binary, &data)?;
-        Ok(Self { app: held.app.clone(), archive: copy, span, server })
+        let path = format!("/api/v1/labels/sql/values?app={}&from={}&until={}", held.app, span.0, span.1);
+        let values: Value = serde_json::from_str(&get(&server, &path)?)?;
+        let sql = values["values"][0]["value"].as_str().context("no query")?.to_owned();
+        Ok(Self { app: held.app.clone(), sql, archive: copy, span, server })
     }
 
     /// What Spark is asked.
@@ -56,6 +65,8 @@ impl Live {
         let ask = vec![
             json!({"name": "grouped", "what": "flame_graph", "selection": selection, "group": ["executor", "stage"]}),
             json!({"name": "operators", "what": "flame_graph", "selection": selection, "group": ["operator", "stage"]}),
+            json!({"name": "queries", "what": "flame_graph", "selection": selection, "group": ["sql", "spark_job", "operator"]}),
+            json!({"name": "query", "what": "flame_graph", "selection": {"app": self.app, "sql": self.sql}}),
             json!({"name": "by-operator", "what": "by_operator", "selection": selection}),
             json!({"name": "drawn", "what": "flamegraph", "selection": selection}),
             json!({"name": "top", "what": "top_methods", "selection": selection}),
@@ -82,7 +93,13 @@ impl Live {
         let ledger = json_of(&format!("/api/v1/ledger?by=stage,task&{of_app}"))?;
         let samples = json_of(&format!("/api/v1/series?step=10m&{range}"))?["quality"]["samples"].as_u64();
 
-        for (name, group) in [("grouped", "executor,stage"), ("operators", "operator,stage")] {
+        let of_query = format!("&sql={}", self.sql);
+        for (name, group) in [
+            ("grouped", "executor,stage"),
+            ("operators", "operator,stage"),
+            ("queries", "sql,spark_job,operator"),
+            ("query", of_query.as_str()),
+        ] {
             let (counts, weights) = (graph(group, "samples")?, graph(group, "ns")?);
             asked::same_stacks(name, &asked::flame_graph(said, name)?, &counts, &weights)?;
         }

@@ -1,12 +1,13 @@
 //! Blocks asked by Spark (deploy/spark) and by HTTP: the same question has the same numbers.
 //!
-//! Of the store that the first version wrote (tests/fixtures/store-1), and of what a daemon kept of a real Spark job; by
-//! the older Spark that is tested and by the newest, in one application each. The package is installed by pip into a
-//! directory of the test, so it is also seen that it installs, and that executors do not need it.
+//! Of the store that the first version wrote (tests/fixtures/store-1), of that with what Spark said, and of what a daemon
+//! kept of a real Spark job; by the older Spark that is tested and by the newest, in one application each. The package is
+//! installed by pip into a directory of the test, so it is also seen that it installs, and that executors do not need it.
 
 mod asked;
 mod fixture;
 mod live;
+mod words;
 
 pub use asked::install;
 
@@ -19,8 +20,10 @@ fn says_the_same(here: &Here, spark: &Here) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let fixture = fixture::Fixture::prepare(&dir.path().join("fixture"))?;
     let live = live::Live::prepare(here, held::held(here)?, &dir.path().join("live"))?;
-    let said = asked::ask(spark, &dir.path().join("ask"), &[fixture.set(), live.set()])?;
+    let told = words::Told::prepare(&dir.path().join("told"))?;
+    let said = asked::ask(spark, &dir.path().join("ask"), &[fixture.set(), told.set(), live.set()])?;
     fixture.judge(&said["fixture"]).context("the fixture")?;
+    told.judge(&said["told"]).context("what Spark said")?;
     live.judge(&said["live"]).context("a real job")
 }
 

@@ -13,9 +13,9 @@ from .blocks import BlockError
 from .daemon import Daemon, DaemonError
 from .flame import FlameGraph
 from .profiles import Profiles
-from .selection import LABELS, Selection
+from .selection import LABELS, TOLD, Selection
 
-__all__ = ["BlockError", "Daemon", "DaemonError", "FlameGraph", "LABELS", "Profiles", "Selection"]
+__all__ = ["BlockError", "Daemon", "DaemonError", "FlameGraph", "LABELS", "Profiles", "Selection", "TOLD"]
 __version__ = "0.2.0"
 
 

@@ -27,14 +27,10 @@ def instant(ns):
     return time.strftime("%Y-%m-%dT%H:%M:%S") + ".%03dZ" % (ns // 1_000_000 % 1000)
 
 
-def _telling(blocks, table):
-    return [block for block in blocks if table in block.files]
-
-
 def quality(profiles, blocks, selection):
     """What the daemon's answers say under `quality`, of some blocks."""
     spark = profiles.spark
-    sets = selection.of_labels(tables.label_sets(spark, blocks)).select("block", "label_set")
+    sets = profiles._sets(blocks, selection).select("block", "label_set")
     windows = profiles._windows(blocks, selection)
     groups = tables.read(spark, blocks, "groups").where(F.col("kind") == selection.kind)
     groups = groups.join(windows.select("block", "window"), ["block", "window"]).join(sets, ["block", "label_set"])
@@ -42,12 +38,12 @@ def quality(profiles, blocks, selection):
     whole = groups.agg(*sums).collect()[0]
     # `count` of a row is a tuple's method.
     samples, frames, approximate = whole["count"], whole["frames"], whole["approximate"]
-    flaws = tables.read(spark, _telling(blocks, "flaws"), "flaws").join(groups.select("block", "group"), ["block", "group"])
+    flaws = tables.read(spark, tables.having(blocks, "flaws"), "flaws").join(groups.select("block", "group"), ["block", "group"])
     told = flaws.groupBy("flaw", "reason").agg(F.sum("count").alias("n")).collect()
     by = lambda flaw: {row["reason"]: row["n"] for row in told if row["flaw"] == flaw}
     ends, unnamed = by("end"), by("unnamed")
     ends["root"] = samples - sum(ends.values())
-    losses = tables.read(spark, _telling(blocks, "lost"), "lost").join(windows, ["block", "window"])
+    losses = tables.read(spark, tables.having(blocks, "lost"), "lost").join(windows, ["block", "window"])
     lost = {row["reason"]: row["n"] for row in losses.groupBy("reason").agg(F.sum("count").alias("n")).collect()}
     return {
         "samples": samples,
@@ -87,7 +83,7 @@ def draw(profiles, blocks, selection, group, most, title):
         lines.append(
             "Of {:,} samples the {:,} of the {:,} heaviest stacks are drawn.".format(told["samples"], drawn, len(taken))
         )
-    silent = len(blocks) - len(_telling(blocks, "flaws"))
+    silent = len(blocks) - len(tables.having(blocks, "flaws"))
     if silent:
         lines.append("%d of %d blocks do not tell how their stacks ended." % (silent, len(blocks)))
     spans = profiles._windows(blocks, selection).agg(

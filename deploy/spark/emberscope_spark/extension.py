@@ -45,7 +45,7 @@ class Emberscope(Magics):
 
     @cell_magic("emberscope")
     def profiled(self, line, cell):
-        """Runs the cell, and shows the flame graph of the Spark application meanwhile."""
+        """Runs the cell, and shows the flame graph of the Spark application meanwhile, and the queries that began in it."""
         if self.shell.should_run_async(cell, transformed_cell=self.shell.transform_cell(cell)):
             raise UsageError("%%emberscope: a cell with `await` at its top does not run under a magic: await it in a function")
         watch = None
@@ -82,6 +82,20 @@ class Emberscope(Magics):
             _say("interrupted while it waited for the window; there is no profile of this cell.")
         except _EXPECTED as error:
             _say("there is no profile of this cell: %s" % error)
+        else:
+            if options.queries > 0:
+                self._list(watch, apps, options, graph)
+
+    @staticmethod
+    def _list(watch, apps, options, graph):
+        try:
+            graph.queries = watch.queries(apps, options)
+            if graph.queries:
+                display(graph.queries)
+        except KeyboardInterrupt:
+            _say("interrupted while it waited for what Spark says of this cell's queries.")
+        except _EXPECTED as error:
+            _say("the queries of this cell are not known: %s" % error)
 
 
 def _once(error):

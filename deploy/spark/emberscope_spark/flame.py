@@ -25,6 +25,8 @@ class FlameGraph:
         self.title = title or "Flame graph"
         #: Sentences above the graph.
         self.lines = list(lines)
+        #: The queries of the cell that it is of.
+        self.queries = None
         if answer.get("cut_nodes"):
             self.lines.append(
                 "{:,} of {:,} nodes are not drawn: the smallest, taken together as `other`.".format(

@@ -1,8 +1,8 @@
 """`%%emberscope`: runs a cell, and shows what the CPU did in the Spark application meanwhile.
 
 In: a cell, options, a daemon that samples this machine (or an `emberscope serve` over many). Out: the cell's own output and errors,
-as without the magic, and below it the flame graph of the application in the windows that the cell lay in. The daemon closes a
-window each ten seconds, so the graph comes as much later. What stands in the way of the profile is said, and never in the way of
+as without the magic, and below it the flame graph of the application in the windows that the cell lay in, and the queries that began
+in it. The daemon closes a window each ten seconds, so the graph comes as much later. What stands in the way of the profile is said, and never in the way of
 the cell.
 """
 
@@ -11,6 +11,7 @@ import shlex
 import sys
 import time
 
+from . import queries
 from .daemon import Daemon, DaemonError, token_of
 from .drawing import UNITS, instant
 from .flame import NODES
@@ -50,6 +51,7 @@ def parser():
     out.add_argument("--wait", type=float, default=WAIT, help="most seconds to wait for the cell's last window")
     out.add_argument("--save", help="file to write the graph to, as a page or (.folded) as folded stacks")
     out.add_argument("--into", help="name of a variable that gets the graph")
+    out.add_argument("--queries", type=int, default=queries.LISTED, help="most queries of the cell to list below the graph; 0 asks for none")
     return out
 
 
@@ -138,6 +140,15 @@ class Watch:
                 if error.code != "unknown_app" or time.monotonic() > until:
                     raise
             time.sleep(_LOOK)
+
+    def queries(self, apps, options):
+        """The Queries that began in the cell."""
+        span = [("from", self._ms(self.begun)), ("until", self._ms(self.ended) + 1)]
+        # The driver of this notebook's session has this machine's clock.
+        ahead = 0.0 if options.app else self._ahead
+        within = (self.begun - ahead, self.ended - ahead)
+        listed = min(options.queries, queries.MOST_LISTED)
+        return queries.asked(self._daemon, apps, span, self.ended, within, self._wait, listed)
 
     def lines(self, graph):
         """What the numbers are of."""

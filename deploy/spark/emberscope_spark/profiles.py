@@ -8,9 +8,9 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from . import blocks as found
-from . import drawing, operators, stacks, tables, views
+from . import drawing, operators, stacks, tables, views, words
 from .flame import NODES
-from .selection import LABELS, Selection
+from .selection import LABELS, TOLD, Selection, texts
 
 _WHOLE = "decimal(38, 0)"
 
@@ -24,8 +24,12 @@ class Profiles:
 
     def __init__(self, spark, paths, since=None, until=None):
         self.spark = spark
-        span = Selection(since=since, until=until)
-        self.blocks = self._in_span(found.read(spark, paths), span)
+        every, span = found.read(spark, paths), Selection(since=since, until=until)
+        self.blocks = self._in_span(every, span)
+        if span.until_ns is not None:
+            span.until_ns += words.LAST_WORDS
+        #: Blocks that may tell what Spark said of their stages.
+        self.telling = self._in_span(every, span)
 
     @staticmethod
     def _in_span(blocks, selection):
@@ -36,28 +40,46 @@ class Profiles:
         blocks = self._in_span(self.blocks, selection)
         if not blocks or not (selection.labels or selection.where is not None):
             return blocks
-        sets = selection.of_labels(tables.label_sets(self.spark, blocks))
+        self._ensure_one_app(blocks, selection)
+        sets = self._sets(blocks, selection)
         having = {line.key for line in sets.select("block").distinct().select(F.col("block").alias("key")).collect()}
         numbers = self.spark.createDataFrame([(block.key,) for block in blocks], "key STRING")
         numbers = numbers.select("key", tables.block_of(F.col("key")).alias("block")).collect()
         keys = {line.key for line in numbers if line.block in having}
         return [block for block in blocks if block.key in keys]
 
+    def _sets(self, blocks, selection, by=()):
+        """The label sets of a selection, with the labels that stages tell where they are asked for."""
+        sets = tables.label_sets(self.spark, blocks)
+        if selection.is_told() or not set(TOLD).isdisjoint(by):
+            sets = words.with_told(sets, self.spark, self.telling)
+        return selection.of_labels(sets)
+
+    def _ensure_one_app(self, blocks, selection):
+        """Refuses the number of a query or a job where it could be any application's."""
+        named = [label for label in TOLD if label in selection.labels]
+        if not named or len(selection.labels.get("app", ())) == 1:
+            return
+        apps = self._sets(blocks, selection.without(TOLD)).where("app != ''").select("app").distinct()
+        apps = sorted(line["app"] for line in apps.limit(_MOST_NAMED).collect())
+        if len(apps) > 1:
+            raise ValueError("%s is a number within an application: name one with app=; there are %s" % (named[0], ", ".join(apps)))
+
     def _windows(self, blocks, selection):
         return selection.of_windows(tables.read(self.spark, blocks, "windows"))
 
-    def _groups(self, blocks, selection):
-        """Groups of rows with labels and window."""
+    def _groups(self, blocks, selection, by=()):
+        """Groups of rows with labels and window; with those of `by` that stages tell."""
         groups = tables.read(self.spark, blocks, "groups").where(F.col("kind") == selection.kind)
         groups = groups.drop("frames", "approximate")
-        sets = selection.of_labels(tables.label_sets(self.spark, blocks))
+        sets = self._sets(blocks, selection, by)
         windows = self._windows(blocks, selection)
         return groups.join(windows, ["block", "window"]).join(sets, ["block", "label_set"])
 
     def _sums(self, blocks, selection, by):
         """Sums by block, stack and labels; `operator` is told by the stack."""
         of_stacks, by = operators.LABEL in by, [label for label in by if label != operators.LABEL]
-        groups = self._groups(blocks, selection).select("block", "group", "period", *by)
+        groups = self._groups(blocks, selection, by).select("block", "group", "period", *by)
         rows = tables.read(self.spark, blocks, "samples").join(groups, ["block", "group"])
         sums = rows.groupBy("block", "stack", *by)
         sums = sums.agg(F.sum("count").alias("count"), tables.sum_of_weights().alias("weight"))
@@ -70,11 +92,11 @@ class Profiles:
         """Rows with their labels: a stack, in a window, by a label set. `weight` is a decimal."""
         selection = Selection.of(selection, keywords)
         blocks = self._blocks_of(selection)
-        groups = self._groups(blocks, selection).drop("count", "rest", "label_set")
+        groups = self._groups(blocks, selection, TOLD).drop("count", "rest", "label_set")
         rows = tables.read(self.spark, blocks, "samples").join(groups, ["block", "group"])
         time = F.timestamp_seconds(F.col("from_ns") / 1e9).alias("time")
         weight = tables.exact_weight().alias("weight")
-        return rows.select("block", time, "from_ns", "until_ns", "kind", *LABELS, "stack", "count", weight)
+        return rows.select("block", time, "from_ns", "until_ns", "kind", *LABELS, *TOLD, "stack", "count", weight)
 
     def stacks(self, annotate=False, selection=None, **keywords):
         """Stacks of all blocks that have anything of a selection, as folded text: block, stack, end, path."""
@@ -123,7 +145,7 @@ class Profiles:
     def totals(self, by, selection=None, **keywords):
         """Sums by labels. Reads no rows: groups have their sums."""
         selection, by = Selection.of(selection, keywords), _labels(by)
-        groups = self._groups(self._blocks_of(selection), selection)
+        groups = self._groups(self._blocks_of(selection), selection, by)
         sums = groups.groupBy("block", *by).agg(
             F.sum("count").alias("count"), tables.sum_of_weights().alias("weight")
         )
@@ -181,7 +203,7 @@ class Profiles:
     def series(self, step, by=(), selection=None, **keywords):
         """Sums by steps of so many seconds and by labels; a window counts in the step in which it begins."""
         selection, by = Selection.of(selection, keywords), _labels(by)
-        groups = self._groups(self._blocks_of(selection), selection)
+        groups = self._groups(self._blocks_of(selection), selection, by)
         length = int(step * 1_000_000_000)
         begin = F.expr("from_ns - from_ns %% %dL" % length).alias("step_ns")
         sums = groups.groupBy("block", begin, *by).agg(
@@ -198,7 +220,7 @@ class Profiles:
         selection, by = Selection.of(selection, keywords), _labels(by)
         blocks = self._blocks_of(selection)
         lines = tables.read(self.spark, blocks, "ledger").join(self._windows(blocks, selection), ["block", "window"])
-        sets = selection.of_labels(tables.label_sets(self.spark, blocks))
+        sets = self._sets(blocks, selection, by)
         sums = [F.sum(name).alias(name) for name in tables.LEDGER]
         return lines.join(sets, ["block", "label_set"]).groupBy(*by).agg(*sums)
 
@@ -230,6 +252,34 @@ class Profiles:
         )
         return rows.orderBy(F.desc(F.abs("change")), "name")
 
+    def _said(self, of, app):
+        lines = of(self.spark, self.telling)
+        return lines if app is None else lines.where(F.col("app").isin(texts(app)))
+
+    def spark_stages(self, app=None):
+        """Attempts of stages as Spark told them, with their call sites, jobs and queries; of some applications or of all."""
+        return self._said(words.stages, app)
+
+    def spark_jobs(self, app=None):
+        """Jobs as Spark told them, with their stages and queries."""
+        return self._said(words.jobs, app)
+
+    def spark_queries(self, app=None):
+        """Executions of Spark SQL as Spark told them, with their descriptions and jobs."""
+        return self._said(words.queries, app)
+
+    def spark_operators(self, app=None):
+        """Operators of the queries' plans as Spark told them, and to which of them each gives its rows."""
+        return self._said(words.operators, app)
+
+    def spark_executors(self, app=None):
+        """Executors as Spark told them: when they came and went, and why."""
+        return self._said(words.executors, app)
+
+    def spark_settings(self, app=None):
+        """Settings of applications: of a closed list."""
+        return self._said(words.settings, app)
+
     def register(self, prefix="emberscope"):
         """Makes temporary views of this session, for SQL: docs/spark-sql.md lists them. Out: their names."""
         return views.register(self, prefix)
@@ -249,14 +299,17 @@ class Profiles:
         return lines
 
 
+#: Applications that an error names.
+_MOST_NAMED = 5
 _NUMBERS = ("self_count", "self_weight", "total_count", "total_weight")
 
 
 def _labels(names, *more):
     names = (names,) if isinstance(names, str) else tuple(names)
-    unknown = [name for name in names if name not in LABELS + more]
+    known = LABELS + TOLD + more
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise ValueError("%r is no label; there are: %s" % (unknown[0], ", ".join(LABELS + more)))
+        raise ValueError("%r is no label; there are: %s" % (unknown[0], ", ".join(known)))
     return names
 
 

@@ -4,6 +4,8 @@ In: what a user writes, as keywords. Out: a Selection, which makes the condition
 As by HTTP: a label given several values means either; a span of time means all windows that share an instant with it.
 """
 
+import copy
+import re
 from datetime import datetime, timezone
 
 from pyspark.sql import functions as F
@@ -35,6 +37,10 @@ LABELS = (
     "pid",
     "source",
 )
+
+#: Labels that no label set has: what a stage is of, by what Spark said (words.py). Both are numbers within an application.
+TOLD = ("spark_job", "sql")
+_OF_TOLD = re.compile(r"\b(?:%s)\b" % "|".join(TOLD))
 
 
 def nanoseconds(time):
@@ -75,9 +81,9 @@ class Selection:
     """
 
     def __init__(self, since=None, until=None, kind="cpu", where=None, **labels):
-        unknown = sorted(set(labels) - set(LABELS))
+        unknown = sorted(set(labels) - set(LABELS + TOLD))
         if unknown:
-            raise ValueError("%r is no label; there are: %s" % (unknown[0], ", ".join(LABELS)))
+            raise ValueError("%r is no label; there are: %s" % (unknown[0], ", ".join(LABELS + TOLD)))
         self.since_ns = nanoseconds(since)
         self.until_ns = nanoseconds(until)
         self.kind = kind
@@ -92,6 +98,17 @@ class Selection:
         if keywords:
             raise ValueError("give a selection or keywords, not both")
         return selection if isinstance(selection, cls) else cls(**selection)
+
+    def is_told(self):
+        """Whether its conditions want the columns of TOLD."""
+        named = self.where is not None and _OF_TOLD.search(str(self.where))
+        return bool(named) or not set(TOLD).isdisjoint(self.labels)
+
+    def without(self, labels):
+        """The same without conditions on some labels."""
+        other = copy.copy(self)
+        other.labels = {label: values for label, values in self.labels.items() if label not in labels}
+        return other
 
     def touches(self, from_ns, until_ns):
         """Whether a span shares an instant with it; for numbers and for Columns."""

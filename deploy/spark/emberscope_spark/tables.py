@@ -50,6 +50,9 @@ SCHEMAS = {
     "processes": "record INT, label_set INT, pid BIGINT, start_ticks BIGINT, host STRING, cores BIGINT, program STRING, "
     "jvm_version STRING",
     "ledger": "label_set INT, window INT, " + ", ".join(name + " BIGINT" for name in LEDGER),
+    "spark": "app STRING, kind STRING, id STRING, attempt BIGINT, name STRING, description STRING, status STRING, refs STRING, "
+    "count BIGINT, executor_cpu_ns BIGINT, deserialize_cpu_ns BIGINT, run_time_ms BIGINT, begun_ns BIGINT, ended_ns BIGINT, "
+    "source STRING, fetched_ns BIGINT",
 }
 
 #: async-profiler's suffixes, as `annotate=1` of the HTTP API has them.
@@ -83,6 +86,11 @@ def read(spark, blocks, table):
     reader = spark.read.schema(SCHEMAS[table]).option("recursiveFileLookup", "true")
     own = block_of(directory_of(F.col("_metadata.file_path")))
     return reader.parquet(*files).select(own.alias("block"), *[F.col(name) for name in _names(table)])
+
+
+def having(blocks, table):
+    """The blocks that have a table, of one that is not in every block."""
+    return [block for block in blocks if table in block.files]
 
 
 def _names(table):

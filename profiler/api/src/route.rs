@@ -2,8 +2,8 @@
 //! take them from here. Tests of `serve` ask the routes whether it is so.
 
 use crate::{
-    Apps, Diff, Executors, Format, Join, LabelValues, Labels, Ledger, LoginLink, MethodOrder, Pauses,
-    Processes, Scale, Series, SlowBy, StageOrder, Stages, Status, TaskOrder, Tasks, Tax, Top, Word,
+    Apps, Executors, Format, Join, LabelValues, Labels, Ledger, LoginLink, MethodOrder, Pauses, Processes,
+    Series, StageOrder, Stages, Status, TaskOrder, Tasks, Tax, Top, Word,
 };
 use emberscope_model::{COUNT, SampleKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -16,7 +16,7 @@ mod pyroscope;
 mod runs;
 mod sql;
 
-pub use compare::COMPARE;
+pub use compare::{COMPARE, DIFF};
 use making::{plain, samples, text};
 pub use pyroscope::{CALLS, RENDER_DIFF};
 pub use runs::{JOB_METRICS, RUNS};
@@ -169,26 +169,6 @@ pub static LEDGER: Route = samples::<Ledger>(
 );
 /// The tax of JVMs.
 pub static TAX: Route = samples::<Tax>("/api/v1/tax", "tax", "CPU of JVMs by thread class.", &[]);
-/// A comparison.
-pub static DIFF: Route = Route {
-    path: "/api/v1/diff",
-    id: "diff",
-    says: "Two selections compared, or slow tasks with usual ones.",
-    selects: Selects::TwoSides,
-    own: &[
-        own(param::FORMAT, "Form of the answer.", Kind::Formats(Format::COMPARED)),
-        GROUP,
-        FOLD,
-        ONLY,
-        own(param::SCALE, "What makes the sides comparable; task only with slow.", Kind::Words(Scale::WORDS)),
-        own(param::SLOW, "A stage's slow tasks against those around the median.", Kind::Flag),
-        own(param::BY, "What makes tasks slow; only with slow.", Kind::Words(SlowBy::WORDS)),
-        own(param::SORT, "Methods by the size of this difference.", METHOD_ORDER),
-        limit("Most methods.", 100),
-        own(param::NODES, "The merged tree too.", Kind::Flag),
-    ],
-    answers: Answers::Formats(&["image/svg+xml", "text/plain"], SchemaGenerator::subschema_for::<Diff<'_>>),
-};
 /// Names of labels.
 pub static LABELS: Route = samples::<Labels>("/api/v1/labels", "labels", "Names to select by.", &[]);
 /// Values of a label.

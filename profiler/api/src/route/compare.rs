@@ -1,7 +1,7 @@
-//! The route that compares two runs.
+//! The routes that compare: two runs, and two selections.
 
-use super::{Answers, JOIN, Kind, Route, Selects, limit, own, param};
-use crate::Compare;
+use super::{Answers, FOLD, GROUP, JOIN, Kind, METHOD_ORDER, ONLY, Route, Selects, limit, own, param};
+use crate::{Compare, Diff, Format, Scale, SlowBy, Word as _};
 use schemars::SchemaGenerator;
 
 /// Two runs compared.
@@ -16,4 +16,25 @@ pub static COMPARE: Route = Route {
         JOIN,
     ],
     answers: Answers::Json(SchemaGenerator::subschema_for::<Compare<'_>>),
+};
+
+/// Two selections, or slow tasks and usual ones.
+pub static DIFF: Route = Route {
+    path: "/api/v1/diff",
+    id: "diff",
+    says: "Two selections compared, or slow tasks with usual ones.",
+    selects: Selects::TwoSides,
+    own: &[
+        own(param::FORMAT, "Form of the answer.", Kind::Formats(Format::COMPARED)),
+        GROUP,
+        FOLD,
+        ONLY,
+        own(param::SCALE, "What makes the sides comparable; task only with slow.", Kind::Words(Scale::WORDS)),
+        own(param::SLOW, "A stage's slow tasks against those around the median.", Kind::Flag),
+        own(param::BY, "What makes tasks slow; only with slow.", Kind::Words(SlowBy::WORDS)),
+        own(param::SORT, "Methods by the size of this difference.", METHOD_ORDER),
+        limit("Most methods.", 100),
+        own(param::NODES, "The merged tree too.", Kind::Flag),
+    ],
+    answers: Answers::Formats(&["image/svg+xml", "text/plain"], SchemaGenerator::subschema_for::<Diff<'_>>),
 };
