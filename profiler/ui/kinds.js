@@ -37,7 +37,7 @@ export const KINDS = [
     amount: 'context_switches',
     value: ['context_switches', 'count'],
     colour: [330.0, 0.1, 0.7],
-    none: 'No context switches in this selection, or they are not sampled: --events cpu,off-cpu,context-switches.',
+    none: 'What is selected left no CPU in this time, or context switches are not sampled: --events cpu,off-cpu,context-switches.',
   },
   {
     type: 'event',

@@ -62,15 +62,6 @@ export function bandColour(at, kind = KINDS[0]) {
   return `oklch(${l} ${c} ${hue})`;
 }
 
-/** Two to four round values up to the largest: steps of 1, 2, 2.5 or 5 times a power of ten. */
-export function ticks(most) {
-  if (!(most > 0) || !Number.isFinite(most)) return [];
-  const raw = most / 4;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= raw);
-  return Array.from({ length: Math.floor(most / step + 1e-9) }, (_, i) => (i + 1) * step);
-}
-
 /** A timeline. */
 export class Timeline {
   constructor({ choose, pick }) {
@@ -79,7 +70,7 @@ export class Timeline {
     this.canvas = h('canvas', { aria: { hidden: 'true' } });
     this.readout = h('span', { class: 'readout muted' });
     this.legend = h('ul', { class: 'legend' });
-    this.box = h('div', { class: 'timeline', tabindex: '0', role: 'slider', aria: { label: 'Time range. Arrows move it, Shift and arrows change its end, Escape drops it.', valuemin: '0', valuemax: '100', valuenow: '0' } }, this.canvas);
+    this.box = h('div', { class: 'timeline', tabindex: '0', role: 'slider', aria: { label: 'Time window. Arrows move it, Shift and arrows change its end, Escape drops it.', valuemin: '0', valuemax: '100', valuenow: '0' } }, this.canvas);
     this.element = h('div', { class: 'timeline-host' }, this.box, h('div', { class: 'timeline-foot' }, this.legend, this.readout));
     new ResizeObserver(() => this.paint()).observe(this.box);
     this.#listen();
@@ -163,22 +154,15 @@ export class Timeline {
     }
   }
 
-  /** The y-axis: lines at round values, each with its value, the highest with its unit. */
+  /** How much the highest step is. */
   #scale(c, colour) {
     const { kind, most, step } = this.data;
     if (!(most > 0)) return;
-    const rate = most / (step / 1000);
-    const values = ticks(rate);
-    values.forEach((value, at) => {
-      const y = HEIGHT - (value / rate) * (HEIGHT - 8);
-      c.fillStyle = colour('--line-strong');
-      c.fillRect(0, Math.round(y), this.width, 1);
-      const number = kind.unit === 'ns' ? String(Number(value.toPrecision(6))) : `${amount(value, kind)}/s`;
-      const unit = kind.unit === 'ns' && at === values.length - 1 ? (kind.type === 'cpu' ? ' cores' : ' threads') : '';
-      c.fillStyle = colour('--muted');
-      c.textBaseline = 'top';
-      c.fillText(number + unit, 2, y + 2);
-    });
+    const seconds = step / 1000;
+    const text = kind.unit === 'ns' ? `${(most / seconds).toFixed(most / seconds < 10 ? 2 : 0)} ${kind.type === 'cpu' ? 'cores' : 'threads'}` : `${amount(most / seconds, kind)}/s`;
+    c.fillStyle = colour('--muted');
+    c.textBaseline = 'middle';
+    c.fillText(text, 2, 9);
   }
 
   #pauses(c, colour) {

@@ -1,4 +1,4 @@
-// What colour a box has: by kind of code, by package, by self, or by how the self of two sides differs.
+// What colour a box has: by kind of code, by package, by its own time, or by how two sides differ.
 //
 // In: a tree and the choice. Out: a palette of few colours and for each node (or frame) its place in it, so that
 // drawing sets a colour only when it changes. Kinds have the same hues as the SVG download's. All boxes are light
@@ -71,18 +71,15 @@ function bySelf(t, dark) {
 /** Hues of more and of less on the right side. */
 export const CONTRASTS = { redblue: [25, 255], orangeblue: [62, 250] };
 
-/**
- * By the difference of self: a frame that changed has a colour, and not all that call it. Grey where both sides are alike; the
- * strongest where the difference is a tenth of the larger total.
- */
+/** Grey where both sides are alike; the strongest where the difference is a tenth of the larger total. */
 function byDifference(t, dark, contrast) {
   const [more, less] = CONTRASTS[contrast] ?? CONTRASTS.redblue;
   const step = (hue, s) => oklch(base(dark) + 0.06 - (s / SCALE) * 0.14, 0.008 + (s / SCALE) * 0.15, hue);
   const palette = [];
   for (let s = SCALE; s > 0; s -= 1) palette.push(step(less, s));
   for (let s = 0; s <= SCALE; s += 1) palette.push(step(more, s));
-  const [right, left] = t.own;
-  const whole = Math.max(t.sum[0][0], t.sum[1][0]) || 1;
+  const [right, left] = t.sum;
+  const whole = Math.max(right[0], left[0]) || 1;
   const place = (r, l) => {
     const d = (r - l) / whole / 0.1;
     const s = Math.min(SCALE, Math.ceil(Math.abs(d) ** 0.6 * SCALE - 0.2));
@@ -104,9 +101,9 @@ export function colours(t, { colour = 'kind', dark = false, contrast = 'redblue'
 export function legend(t, { colour = 'kind', dark = false, contrast = 'redblue' } = {}) {
   if (t.kind === 'diff') {
     const [more, less] = CONTRASTS[contrast] ?? CONTRASTS.redblue;
-    return [[oklch(base(dark) - 0.08, 0.158, more), 'more self on the right'], [oklch(base(dark) + 0.06, 0.008, more), 'alike'], [oklch(base(dark) - 0.08, 0.158, less), 'less self on the right']];
+    return [[oklch(base(dark) - 0.08, 0.158, more), 'more on the right'], [oklch(base(dark) + 0.06, 0.008, more), 'alike'], [oklch(base(dark) - 0.08, 0.158, less), 'less on the right']];
   }
-  if (colour === 'self') return [[oklch(base(dark) + 0.05, 0.012, 75), 'calls others'], [oklch(base(dark) - 0.1, 0.15, 40), 'self']];
+  if (colour === 'self') return [[oklch(base(dark) + 0.05, 0.012, 75), 'calls others'], [oklch(base(dark) - 0.1, 0.15, 40), 'works itself']];
   if (colour === 'package') {
     const { palette, frame } = byPackage(t, dark);
     const weight = new Map();

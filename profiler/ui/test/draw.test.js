@@ -93,11 +93,6 @@ test('colours say more, less, alike', () => {
   assert.equal(hue(1), 25);
   assert.equal(hue(2), 255);
   assert.ok(chroma(3) < 0.02 && chroma(1) > 0.1 && chroma(2) > 0.1);
-  // Who calls what changed has not changed itself.
-  const called = diff([null, 'total', 0, 0], [0, 'caller', 2, 2], [1, 'callee', 1, 9]);
-  const { palette: shades, of: shade } = colours(called, {});
-  const strong = (i) => Number(shades[shade(i)].split(' ')[1]);
-  assert.ok(strong(1) < 0.02 && strong(2) > 0.1);
   assert.equal(colours(t, { contrast: 'orangeblue' }).palette.at(-1).includes(' 62)'), true);
   for (const colour of ['kind', 'package', 'self']) {
     const plain = tree('java:a.b.C.d 3', 'kernel:k 1', 'strange:x 1');

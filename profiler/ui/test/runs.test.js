@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { heights } from '../bars.js';
-import { jobs, reasons, timesOf } from '../views/runs.js';
-import { skew, times } from '../views/stages.js';
-import { began } from '../views/tasks.js';
-import { ask, difference, waited } from '../views/versus.js';
-import { ticks } from '../timeline.js';
+import { jobs, timesOf } from '../views/runs.js';
+import { ask, difference } from '../views/versus.js';
 
 const run = (app, app_name, user, begun) => ({ app, job: app_name, app_name, user, begun, ended: null, wall_seconds: 60 });
 
@@ -23,33 +20,6 @@ test('differences say their error and their part', () => {
   assert.equal(difference({ ...change, difference: -2, difference_error: null }), '−2.00 s (−20 %)');
   assert.equal(difference({ ...change, left_seconds: 0 }), '+2.00 s ± 500 ms');
   assert.equal(difference(null), '–');
-});
-
-test('what was waited for, of one run and of two', () => {
-  const by = { lock: 1, shuffle: 7.1, gc: 0.2, storage: 2 };
-  assert.equal(reasons({ waited: { by } }), 'shuffle 7.10 s, storage 2.00 s, lock 1.00 s');
-  assert.equal(reasons({ waited: null }), '');
-  assert.equal(waited({ waited: { lock: [1, 1.001], shuffle: [2, 5], gc: [4, 0] } }), 'gc −4.00 s, shuffle +3.00 s');
-  assert.equal(waited({}), '');
-});
-
-test('skew is the longest task over the median', () => {
-  const stage = { tasks: 4, durations: { median_seconds: 2, max_seconds: 9 } };
-  assert.deepEqual([skew(stage), times(skew(stage)), times(12.4)], [4.5, '4.5 ×', '12 ×']);
-  for (const none of [{ tasks: 4 }, { ...stage, tasks: 1 }, { tasks: 4, durations: null }]) assert.equal(times(skew(none)), '–');
-});
-
-test('a task began when Spark says', () => {
-  const seen = { first_seen: '2026-11-20T00:00:10Z' };
-  assert.equal(began({ ...seen, spark: { launched: '2026-11-20T00:00:03Z' } }), Date.parse('2026-11-20T00:00:03Z'));
-  assert.equal(began(seen), Date.parse(seen.first_seen));
-});
-
-test('the y-axis has two to four round values', () => {
-  assert.deepEqual(ticks(1.9), [0.5, 1, 1.5]);
-  assert.deepEqual(ticks(64), [20, 40, 60]);
-  assert.deepEqual([ticks(0), ticks(NaN)], [[], []]);
-  for (let most = 0.001; most < 1e6; most *= 1.37) assert.ok(ticks(most).length >= 2 && ticks(most).length <= 4, `${most}`);
 });
 
 test('two runs are asked for when there are two', () => {

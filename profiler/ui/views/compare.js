@@ -35,7 +35,7 @@ export function sides(state, store, answer) {
     h('section', {}, h('h2', {}, 'Right'), h('p', {}, chips.length > 0 ? ['the same, but ', chips] : 'the same so far: say what is different'),
       filterForm({ id: 'right', store, add: (name, value) => store.set({ right: { [name]: [...(store.state.right[name] ?? []), value] }, zoom: '' }), label: 'is' }),
       h('p', { class: 'row' },
-        state.from ? button(`Take the range ${clock(Number(state.from))} to ${clock(Number(state.until))} as the right side’s`, take, { id: 'take-window' }) : h('span', { class: 'muted' }, 'Or drag a range on the timeline, and take it here.'),
+        state.from ? button(`Take the window ${clock(Number(state.from))} to ${clock(Number(state.until))} as the right side’s`, take, { id: 'take-window' }) : h('span', { class: 'muted' }, 'Or drag a window on the timeline, and take it here.'),
         chips.length > 0 ? button('Swap sides', swap, { id: 'swap' }) : null)),
     answer ? verdict(answer) : null);
 }
@@ -82,15 +82,5 @@ export function slow(answer, store) {
     side('Usual tasks (left)', left, `${at(40)} to ${at(60)} ${each}`),
     side('Slow tasks (right)', right, `above ${at(90)} ${each}`),
     why(facts, store),
-    long(facts, store),
     verdict(answer));
-}
-
-/** A task that took long without much CPU time, where slow is by CPU; null where there is none. */
-export function long({ long: of }, store) {
-  if (!of) return null;
-  const name = `Task ${safe(of.task_index ?? 'unknown', 12)}${of.executor ? ` on executor ${safe(of.executor, 20)}` : ''}`;
-  const maybe = of.waits_sampled ? '' : ' Up to Spark 4.1 the thread’s wait for its next task may be in that.';
-  return h('p', { class: 'note' }, h('a', { href: store.href({ view: 'flame', type: 'wall', labels: { task: [of.task] } }) }, name),
-    ` is slow by wall time: it took ${duration(of.wall_seconds)}, ${duration(of.blocked_seconds)} of it blocked; the usual ones took ${duration(of.usual_wall_seconds)}.${maybe}`);
 }

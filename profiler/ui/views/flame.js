@@ -178,17 +178,14 @@ export class FlameView {
 
 /** The totals of a comparison, in words. */
 export function verdict(answer) {
-  const { total, cause, left, right, significant } = answer;
+  const { total, cause, left, right } = answer;
   if (!total) return null;
-  // Null of an older daemon, which does not tell.
-  const none = significant === false;
   const more = total.difference > 0 ? 'more' : 'less';
   const sure = Number.isFinite(total.difference_error) && total.difference_error !== null ? ` ± ${duration(total.difference_error)}` : '';
   const unit = answer.scale === 'task' ? ' for each task' : '';
   const equal = answer.scale === 'equal';
   return h('p', { class: 'verdict' },
     equal ? `Shares of ${duration(right.cpu_seconds)} on the right and ${duration(left.cpu_seconds)} on the left are compared.`
-      : h('span', {}, 'Right ', h('b', {}, duration(total.right_seconds)), ', left ', h('b', {}, duration(total.left_seconds)), unit, ': ', h(none ? 'span' : 'b', {}, `${duration(Math.abs(total.difference))}${sure} ${more}`), total.left_seconds > 0 ? ` (${percent(Math.abs(total.difference) / total.left_seconds, 0)})` : '', '.'),
-    none ? h('b', {}, ' No significant difference: neither the whole nor a method differs by more than chance explains.') : null,
-    cause && !none ? h('span', {}, ' Most of it comes from ', h('code', {}, safe(cause.name, 160)), '.') : null);
+      : h('span', {}, 'Right ', h('b', {}, duration(total.right_seconds)), ', left ', h('b', {}, duration(total.left_seconds)), unit, ': ', h('b', {}, `${duration(Math.abs(total.difference))}${sure} ${more}`), total.left_seconds > 0 ? ` (${percent(Math.abs(total.difference) / total.left_seconds, 0)})` : '', '.'),
+    cause ? h('span', {}, ' Most of it comes from ', h('code', {}, safe(cause.name, 160)), '.') : null);
 }

@@ -1,6 +1,6 @@
 // Methods as a table: the graph's equal for those who want numbers, or hear the page.
 //
-// In: what is shown. Out: a table by self and total; of a comparison by difference. A row leads to the method's
+// In: what is shown. Out: a table by own time and total; of a comparison by difference. A row leads to the method's
 // sandwich.
 
 import { h } from '../dom.js';
@@ -32,7 +32,7 @@ function plain(tree, unit) {
     { key: `${key}-share`, label: '%', value: (m) => m[of][0], show: (m) => percent(m[of][0] / whole), hint: 'Of all that is shown' },
     { key: `${key}-error`, label: 'Error', value: (m) => -m[of][1], show: (m) => h('span', { class: 'muted' }, plusMinus(m[of][1])), hint: 'Sampling error' },
   ];
-  return [...column('own', 'Self', 'own', 1, 'In the method itself'), ...column('sum', 'Total', 'sum', 1, 'In it and all that it calls')];
+  return [...column('own', 'Itself', 'own', 1, 'In the method itself'), ...column('sum', 'Total', 'sum', 1, 'In it and all that it calls')];
 }
 
 /** A difference's error, of the seconds `[right, left]` of a method. */
@@ -50,7 +50,7 @@ function compared(rows, error) {
     { key, label: text, value: (m) => m[of][0] - m[of][1], show: (m) => signed(duration(m[of][0] - m[of][1]), m[of][0] - m[of][1]), bar: bar ? (m) => Math.abs(m[of][0] - m[of][1]) / most : undefined, hint: 'Right less left' },
     { key: `${key}-error`, label: 'Error', value: (m) => error(m[of]), show: (m) => within(m[of], error(m[of])), hint: 'Standard error of the difference; a difference below twice that may be none' },
   ];
-  return [...difference('own', 'Self, difference', 'own', true), ...difference('sum', 'Total, difference', 'sum', false)];
+  return [...difference('own', 'Itself, difference', 'own', true), ...difference('sum', 'Total, difference', 'sum', false)];
 }
 
 function within(pair, error) {

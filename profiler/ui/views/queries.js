@@ -9,7 +9,6 @@ import { kept, table } from '../table.js';
 import { nothing } from '../trouble.js';
 import { FRESH, asked } from '../state.js';
 import { amount, cell, kindOf } from '../units.js';
-import { waitedFor } from './stages.js';
 
 /** What to ask. An execution is asked for within an application alone, for each has numbers of its own. */
 export function ask(state) {
@@ -51,18 +50,6 @@ export function leads(q, store) {
 /** Seconds that a query took; NaN while it runs, and of none. */
 export const length = (q) => (Date.parse(q.ended) - Date.parse(q.begun)) / 1000;
 
-/** Columns of what the queries' tasks waited for, by the kernel's accounts and by reason; none of an older daemon. */
-function waiting(rows) {
-  const exact = (key, label, of, hint) => ({ key, label, value: (q) => (q.exact ? of(q.exact) : undefined), show: (q) => seconds(q.exact ? of(q.exact) : NaN), hint });
-  return [
-    ...(rows.some((q) => q.exact) ? [
-      exact('delay', 'Run delay, s', (e) => e.run_delay_seconds, 'Its tasks’ own threads were runnable, and waited for a CPU'),
-      exact('blocked', 'Blocked, s', (e) => Math.max(0, e.blocked_seconds), 'They neither ran nor wanted to'),
-    ] : []),
-    ...(rows.some((q) => q.waited) ? [{ key: 'waited', label: 'Waited for', text: true, value: waitedFor, show: (q) => waitedFor(q) || '–' }] : []),
-  ];
-}
-
 function list(answer, { state, store, kind }) {
   const most = Math.max(...answer.queries.map((q) => q[kind.amount] ?? 0));
   const of = { key: 'app', label: 'Application', text: true, value: (q) => q.app_name ?? q.app, show: (q) => safe(q.app_name ?? q.app ?? '–', 60) };
@@ -71,7 +58,6 @@ function list(answer, { state, store, kind }) {
     { key: 'name', label: 'What it is', text: true, value: (q) => q.description, show: (q) => (named(q) ? safe(q.description ?? '–', 90) : 'tasks of jobs that are no SQL, or of which Spark told nothing') },
     ...(state.labels.app?.length ? [] : [of]),
     ...cost(kind, most, 'Of all tasks’ samples'),
-    ...waiting(answer.queries),
     { key: 'began', label: 'Began', value: (q) => Date.parse(q.begun), show: (q) => (q.begun ? instant(Date.parse(q.begun)) : '–') },
     { key: 'took', label: 'Took', value: length, show: (q) => (Number.isFinite(length(q)) ? duration(length(q)) : q.begun ? 'runs' : '–') },
     { key: 'jobs', label: 'Jobs', text: true, value: (q) => q.jobs.join(', '), show: (q) => safe(q.jobs.join(', '), 40) },
@@ -92,7 +78,7 @@ function one(answer, { state, store, kind }) {
   const columns = [
     { key: 'operator', label: 'Operator', text: true, value: (o) => o.operator, show: (o) => safe(o.operator, 90) },
     ...cost(kind, most, 'Of the query’s samples'),
-    ...(waits ? [{ key: 'waited', label: 'Waiting, s', value: (o) => o.waited_seconds, show: (o) => seconds(o.waited_seconds ?? NaN), hint: 'Its threads stood still, by samples of waits' }] : []),
+    ...(waits ? [{ key: 'waited', label: 'Waited, s', value: (o) => o.waited_seconds, show: (o) => seconds(o.waited_seconds ?? NaN), hint: 'Its threads stood still, by samples of waits' }] : []),
     { key: 'of', label: 'Known as', text: true, value: (o) => o.of, show: (o) => KNOWN[o.of] ?? safe(o.of, 30) },
     { key: 'stages', label: 'Stages', text: true, value: (o) => o.stages.join(', '), show: (o) => safe(o.stages.join(', '), 40) },
   ];

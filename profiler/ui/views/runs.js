@@ -46,9 +46,6 @@ export function show(answer, { state, store }) {
     answer.cut > 0 ? h('p', { class: 'muted' }, `${answer.cut} older runs are not shown.`) : null);
 }
 
-/** What its tasks waited for, the longest first. */
-export const reasons = (run) => Object.entries(run.waited?.by ?? {}).sort(([, a], [, b]) => b - a).slice(0, 3).map(([reason, s]) => `${safe(reason, 30)} ${duration(s)}`).join(', ');
-
 /** What executors reserved, where Spark told of them. */
 const RESERVED = [
   { key: 'core_hours', label: 'Core-hours', value: (r) => r.reserved?.core_hours, hint: 'Cores that its executors had on all nodes, from when each was added until it was removed, as Spark says' },
@@ -75,11 +72,10 @@ function section(runs, chosen, { store }) {
     { key: 'wall', label: 'Took', value: (r) => r.wall_seconds, show: (r) => `${duration(r.wall_seconds)}${r.running ? ', runs' : ''}` },
     { key: 'cpu', label: 'CPU, s', value: cpuOf, show: (r) => seconds(cpuOf(r)), bar: (r) => cpuOf(r) / (most || 1), hint: 'CPU time of all its threads on this node' },
     { key: 'tasks', label: 'In tasks, s', value: (r) => cpuOf(r.tasks), show: (r) => seconds(cpuOf(r.tasks)) },
-    ...(runs.some((r) => r.waited) ? [{ key: 'waited', label: 'Waiting, s', value: (r) => r.waited?.seconds, show: (r) => seconds(r.waited?.seconds), hint: 'Of tasks’ threads, by samples of waits' },
-      { key: 'reasons', label: 'For', text: true, value: reasons, show: (r) => reasons(r) || '–', hint: 'The three longest reasons' }] : []),
+    ...(runs.some((r) => r.waited) ? [{ key: 'waited', label: 'Waited, s', value: (r) => r.waited?.seconds, show: (r) => seconds(r.waited?.seconds), hint: 'Of tasks’ threads, by samples of waits' }] : []),
     ...RESERVED.filter(({ value }) => runs.some((r) => Number.isFinite(value(r)))).map((column) => ({ ...column, show: (r) => hours(column.value(r)) })),
     { key: 'stages', label: 'Stages', value: (r) => r.stages, show: (r) => String(r.stages) },
-    { key: 'changed', label: 'Change', text: true, value: (r) => (r.changed ? 'changed' : ''), show: changed, hint: 'CPU time changed at this run: chance alone looks so in one of a hundred jobs' },
+    { key: 'changed', label: 'Change', text: true, value: (r) => (r.changed ? 'changed' : ''), show: changed, hint: 'From this run on CPU time is another: chance alone does that in one of a hundred jobs' },
     { key: 'compare', label: 'Compare', plain: true, text: true, value: () => '', show: compare },
   ];
   const first = runs[0];

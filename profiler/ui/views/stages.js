@@ -60,15 +60,6 @@ export const title = (s) => `Stage ${s.stage}${s.stage_attempt && s.stage_attemp
 /** When it began: Spark's word, else what was seen of it. Milliseconds. */
 const began = (s) => Date.parse(s.spark?.submitted ?? s.first_seen);
 
-/** The longest task’s time over the median’s; undefined of one task, without a ledger, or of an older daemon. */
-export function skew(stage) {
-  const { median_seconds: median, max_seconds: most } = stage.durations ?? {};
-  return stage.tasks > 1 && median > 0 ? most / median : undefined;
-}
-
-/** How many times as much, in words. */
-export const times = (of) => (Number.isFinite(of) ? `${of.toFixed(of < 10 ? 1 : 0)} ×` : '–');
-
 /** What to show. */
 export function show(answer, { state, store, pages }) {
   const rows = answer.stages;
@@ -92,7 +83,7 @@ export function show(answer, { state, store, pages }) {
     { key: 'sampled', label: 'Error of samples', value: (s) => s.sampled.samples, show: (s) => plusMinus(s.sampled.samples) || 'none', hint: 'What its flame graph rests on' },
     { key: 'split', label: 'Where the tasks’ time went', plain: true, text: true, value: () => '', show: (s) => split(s) ?? '–' },
     { key: 'wall', label: 'Task time, s', value: (s) => s.exact?.wall_seconds, show: (s) => seconds(s.exact?.wall_seconds), hint: 'Sum over its tasks' },
-    { key: 'delay', label: 'Run delay, s', value: (s) => s.exact?.run_delay_seconds, show: (s) => seconds(s.exact?.run_delay_seconds), hint: 'Runnable, and waiting for a CPU' },
+    { key: 'delay', label: 'Waited, s', value: (s) => s.exact?.run_delay_seconds, show: (s) => seconds(s.exact?.run_delay_seconds), hint: 'Runnable, and waiting for a CPU' },
     { key: 'blocked', label: 'Blocked, s', value: (s) => s.exact?.blocked_seconds, show: (s) => seconds(s.exact ? Math.max(0, s.exact.blocked_seconds) : NaN) },
     ...(rows.some((s) => pythonWait(s) > 0) ? [{ key: 'pywait', label: 'For Python, s', value: pythonWait, show: (s) => seconds(s.exact ? pythonWait(s) : NaN), hint: 'Asleep until a Python worker had read or sent something: a part of the blocked time' }] : []),
     ...(rows.some((s) => s.exact?.paused_seconds > 0) ? [{ key: 'paused', label: 'In pauses, s', value: (s) => s.exact?.paused_seconds, show: (s) => seconds(s.exact?.paused_seconds), hint: 'The part of the tasks’ time in which their JVMs stood still: garbage collections and other safepoints' }] : []),
@@ -101,8 +92,7 @@ export function show(answer, { state, store, pages }) {
     ...(rows.some((s) => s.spark?.sql_id != null) ? [{ key: 'query', label: 'Query', value: (s) => s.spark?.sql_id, show: (s) => (s.spark?.sql_id == null ? '–' : h('a', { href: store.href({ ...FRESH, view: 'queries', execution: String(s.spark.sql_id), labels: { app: [s.app] } }), title: safe(s.spark.sql_description ?? '', 200) }, String(s.spark.sql_id))) }] : []),
     { key: 'took', label: 'Took', value: took, show: (s) => duration(took(s)), hint: 'By Spark’s word where it told; else from its first task’s begin to its last one’s end, as far as they lie in this time' },
     { key: 'first', label: 'Began', value: began, show: (s) => instant(began(s)), hint: 'By Spark’s word where it told; else when its first task was seen in this time' },
-    ...(rows.some((s) => Number.isFinite(skew(s))) ? [{ key: 'skew', label: 'Skew', value: skew, show: (s) => times(skew(s)), hint: 'The longest task’s time over the median’s' }] : []),
-    { key: 'slow', label: 'Slow tasks', plain: true, text: true, value: () => '', show: (s) => (s.tasks >= 4 && s.stage !== 'unknown' ? h('a', { href: store.href({ ...FRESH, view: 'slow', labels: labels(s) }) }, 'slow tasks') : '') },
+    { key: 'slow', label: 'Skew', plain: true, text: true, value: () => '', show: (s) => (s.tasks >= 4 && s.stage !== 'unknown' ? h('a', { href: store.href({ ...FRESH, view: 'slow', labels: labels(s) }) }, 'slow tasks') : '') },
   ];
   return h('div', {}, table({
     caption: 'Stages', label: 'stages', columns, rows, usual: 'stage', ...kept(state, store),

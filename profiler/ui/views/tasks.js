@@ -19,15 +19,13 @@ export const ask = (state) => ['tasks', [...asked(state), ['sort', 'wall'], ['li
 
 const wall = (t) => t.exact?.wall_seconds;
 const exact = (t, of) => (t.exact ? of(t.exact) : undefined);
-/** When it began: Spark's word, else what was seen of it. Milliseconds. */
-export const began = (t) => Date.parse(t.spark?.launched ?? t.first_seen);
 const blocked = (t) => exact(t, (e) => Math.max(0, e.blocked_seconds));
 
 /** What is told of tasks, for quantiles and columns: a key, a name, a value in seconds, what it means. */
 const FIGURES = [
   ['wall', 'Task time', wall, 'From its begin to its end, as far as it lies in this time'],
   ['cpu', 'CPU', stages.cpuOf, 'Of its own thread, of the threads that it starts and of its Python worker'],
-  ['delay', 'Run delay', (t) => exact(t, (e) => e.run_delay_seconds), 'Runnable, and other threads had the cores, or its cgroup’s quota was used up'],
+  ['delay', 'Waited for a CPU', (t) => exact(t, (e) => e.run_delay_seconds), 'Runnable, and other threads had the cores, or its cgroup’s quota was used up'],
   ['blocked', 'Blocked', blocked, 'Neither ran nor wanted to: network, disk, a lock, its Python worker'],
   ['paused', 'In pauses', (t) => exact(t, (e) => e.paused_seconds), 'The part of its time in which its JVM stood still: garbage collections and other safepoints'],
 ];
@@ -47,7 +45,7 @@ export function quantiles(tasks) {
 function spread(tasks) {
   const rows = quantiles(tasks);
   if (tasks.length < 2 || rows.length === 0) return null;
-  const skew = ({ at }) => stages.times(at[2] > 0 ? at[4] / at[2] : undefined);
+  const skew = ({ at }) => (at[2] > 0 ? `${(at[4] / at[2]).toFixed(at[4] / at[2] < 10 ? 1 : 0)} ×` : '–');
   return h('section', { class: 'scroll spread' }, h('table', {}, h('caption', { class: 'quiet' }, 'How evenly the tasks share'),
     h('thead', {}, h('tr', {}, h('th', { scope: 'col', class: 'text' }, `Of ${count(tasks.length)} tasks`), QUANTILES.map(([name]) => h('th', { scope: 'col', class: 'number' }, name)), h('th', { scope: 'col', class: 'number', title: 'The most over the median' }, 'Skew'))),
     h('tbody', {}, rows.map((row) => h('tr', {}, h('th', { scope: 'row', class: 'text', title: row.hint }, row.label), row.at.map((s) => h('td', { class: 'number' }, duration(s))), h('td', { class: 'number' }, skew(row)))))));
@@ -73,7 +71,7 @@ export function show(answer, { state, store }) {
     ...(waits ? [{ key: 'waited', label: 'Waited for', text: true, value: stages.waitedFor, show: (t) => stages.waitedFor(t) || '–' }] : []),
     { key: 'sampled', label: 'Error of samples', value: (t) => t.sampled.samples, show: (t) => plusMinus(t.sampled.samples) || 'none', hint: 'What its flame graph rests on' },
     ...(rows.some((t) => t.spark?.status) ? [{ key: 'status', label: 'Spark says', text: true, value: (t) => t.spark?.status, show: (t) => safe(t.spark?.status ?? '–', 30) }] : []),
-    { key: 'began', label: 'Began', value: began, show: (t) => instant(began(t)), hint: 'By Spark’s word where it told; else when it was first seen in this time' },
+    { key: 'began', label: 'Began', value: (t) => Date.parse(t.first_seen), show: (t) => instant(Date.parse(t.first_seen)) },
   ];
   const cut = answer.cut > 0 ? h('p', { class: 'note' }, `The ${count(rows.length)} that took longest, of ${count(answer.count)}: no quantiles are told of a part. Choose a stage, or a shorter time.`) : null;
   return h('div', {}, cut ?? spread(rows), table({

@@ -24,13 +24,6 @@ const told = (change) => h('span', { class: change?.significant ? '' : 'muted' }
 const size = (row) => Math.abs(row.cpu.difference ?? 0);
 const only = (row) => (row.only === 'left' ? 'the left run only' : row.only === 'right' ? 'the right run only' : '');
 
-/** What a row waits longer or shorter for in the right run, the largest difference first; empty where nothing was sampled or differs. */
-export function waited(row) {
-  const parts = Object.entries(row.waited ?? {}).map(([reason, [left, right]]) => [reason, right - left]);
-  const most = parts.filter(([, d]) => Math.abs(d) >= 0.01).sort(([, a], [, b]) => Math.abs(b) - Math.abs(a)).slice(0, 2);
-  return most.map(([reason, d]) => `${safe(reason, 30)} ${d < 0 ? '−' : '+'}${duration(Math.abs(d))}`).join(', ');
-}
-
 const WHOLE = [['cpu', 'CPU time of tasks'], ['beside', 'CPU time of other threads'], ['wall', 'from first to last seen'], ['task_wall', 'time in tasks'], ['run_delay', 'waiting for a CPU'], ['blocked', 'blocked']];
 
 /** What to show. */
@@ -48,7 +41,7 @@ export function show(answer, { store }) {
     settings(answer.settings ?? []),
     part('Queries', answer.queries, [
       { key: 'name', label: 'Query', text: true, value: (q) => q.description, show: (q) => safe(q.description || '–', 90) },
-      { key: 'what', label: '', text: true, value: only, show: (q) => only(q) || (q.plan_changed ? 'its plan changed' : '') },
+      { key: 'what', label: '', text: true, value: only, show: (q) => only(q) || (q.plan_changed ? 'its plan is another' : '') },
     ], (q) => (q.right_execution === null ? null : store.href({ ...FRESH, view: 'queries', ...span(right), execution: String(q.right_execution), labels: { app: [right.app] } }))),
     part('Stages', answer.stages, [
       { key: 'name', label: 'Stage', text: true, value: (s) => s.description ?? s.name, show: (s) => safe(s.description ?? s.name ?? `${s.left_stage ?? '–'} and ${s.right_stage ?? '–'}`, 90) },
@@ -85,12 +78,10 @@ function unnamed(...sides) {
 function part(caption, { rows, cut }, columns, link) {
   if (rows.length === 0) return null;
   const most = Math.max(...rows.map(size), 1e-12);
-  const waits = rows.some((r) => waited(r));
   const figures = [
     { key: 'left', label: 'Left', value: (r) => r.cpu.left_seconds, show: (r) => duration(r.cpu.left_seconds) },
     { key: 'right', label: 'Right', value: (r) => r.cpu.right_seconds, show: (r) => duration(r.cpu.right_seconds) },
     { key: 'difference', label: 'Difference', value: size, show: (r) => told(r.cpu), bar: (r) => (r.cpu.significant ? size(r) / most : 0), hint: 'Of CPU time, with its standard error' },
-    ...(waits ? [{ key: 'waited', label: 'Waiting, difference', text: true, value: waited, show: (r) => waited(r) || '–', hint: 'By samples of waits; the two reasons that differ most' }] : []),
   ];
   return h('div', {}, table({ caption, label: caption.toLowerCase(), columns: [...columns, ...figures], rows, order: '', usual: '-difference', search: '', set: () => {}, link, none: '' }),
     cut > 0 ? h('p', { class: 'muted' }, `${cut} with smaller differences are not shown.`) : null);

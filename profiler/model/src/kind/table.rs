@@ -85,7 +85,7 @@ pub(super) static SWITCHES: KindFacts = KindFacts {
     picture: Scale { unit: "switches", of: 1.0 },
     error: sampling_error,
     colour: [330.0, 0.1, 0.7],
-    none: "No context switches in this selection, or they are not sampled: --events cpu,off-cpu,context-switches.",
+    none: "What is selected left no CPU in this time, or context switches are not sampled: --events cpu,off-cpu,context-switches.",
 };
 
 /// Events that a user named, each with its own period: a sample weighs what it stands for. Several are told apart by the label
