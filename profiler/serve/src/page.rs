@@ -92,6 +92,7 @@ const FILES: &[File] = files![
     "views/tasks.js",
     "views/tax.js",
     "views/toolbar.js",
+    "views/verdict.js",
     "views/versus.js",
 ];
 
