@@ -70,6 +70,7 @@ const FILES: &[File] = files![
     "plan/graph.js",
     "plan/layout.js",
     "quality.js",
+    "scale.js",
     "spark.js",
     "state.js",
     "strip.js",
