@@ -124,7 +124,7 @@ fn stages(seen: &Seen, app: &str, stage: &str) -> Result<String> {
     seen.press(&format!("tbody a[href*='stage={stage}']"))?;
     seen.drawn()?;
     seen.browser.wait(&format!("document.querySelector('.where a.outside')?.href.endsWith({part:?})"))?;
-    seen.text("waiting for a CPU")?;
+    seen.text("run delay")?;
     Ok(page.trim_end_matches(&part).to_owned())
 }
 

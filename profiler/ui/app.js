@@ -50,7 +50,7 @@ let timer = 0;
 const nav = h('nav', { aria: { label: 'Views' } });
 const filters = h('div', { class: 'filters' });
 const view = h('main', { id: 'main', tabindex: '-1' });
-const busy = h('span', { class: 'busy', hidden: true }, 'asking …');
+const busy = h('span', { class: 'busy', hidden: true }, 'loading …');
 const node = h('span', { class: 'muted node' });
 const period = new Period({ store, refresh: () => refresh() });
 const pages = new SparkPages();
@@ -59,7 +59,7 @@ const strip = new Strip({ store, names, pages, known: () => { if (['flame', 'met
 function frame() {
   const theme = button('◐', () => { say(`${switchTheme()} colours`); restyle(); }, { aria: { label: 'Dark or light' }, title: 'Dark or light', id: 'theme' });
   document.getElementById('app').replaceChildren(
-    button('To the content', () => view.focus(), { class: 'skip' }),
+    button('Skip to the content', () => view.focus(), { class: 'skip' }),
     h('header', {}, h('a', { class: 'brand', href: '#' }, 'Emberscope'), node, busy, h('span', { class: 'gap' }), period.element, theme, button('?', help, { aria: { label: 'Help' }, title: 'Help: ?', id: 'help' })),
     nav, filters, strip.element, view);
 }
@@ -175,7 +175,7 @@ function unasked(state) {
   busy.hidden = true;
   view.removeAttribute('aria-busy');
   place(state.view === 'versus' ? nothing('Which two runs?', h('span', {}, 'Choose them in the ', h('a', { href: store.href({ view: 'runs', ...FRESH }) }, 'list of runs'), '.'))
-    : state.view === 'compare' ? h('div', {}, compare.sides(state, store, null), nothing('What is to be compared?', 'The left side is what the filters and the timeline select. Add above what is different on the right: another stage, executor or application, or another time.'))
+    : state.view === 'compare' ? h('div', {}, compare.sides(state, store, null), nothing('What should be compared?', 'The left side is what the filters and the timeline select. Add above what is different on the right: another stage, executor, application or range.'))
     : nothing('Slow tasks of which stage?', h('span', {}, 'Choose an application, then a stage in the ', h('a', { href: store.href({ view: 'stages', ...FRESH }) }, 'table of stages'), '.')));
 }
 
@@ -190,7 +190,7 @@ async function copyLink() {
   const range = answer && seen(answer);
   const fixed = range && !state.from ? store.href({ from: String(range.from), until: String(range.until), range: `${range.from}..${range.until}`, live: '' }) : location.hash;
   const link = location.href.replace(/#.*$/, '') + fixed;
-  try { await navigator.clipboard.writeText(link); say('The link is copied: it shows this time, for as long as the daemon keeps it.'); } catch { location.hash = fixed; say('The link is in the address bar.'); }
+  try { await navigator.clipboard.writeText(link); say('Copied the link. It shows this range for as long as the daemon keeps it.'); } catch { location.hash = fixed; say('The link is in the address bar.'); }
 }
 
 async function refresh() {

@@ -68,6 +68,11 @@ export function percent(share, places) {
   return `${p.toFixed(digits)} %`;
 }
 
+/** How many times as much: `3.4 ×`. */
+export function times(ratio) {
+  return Number.isFinite(ratio) ? `${ratio.toFixed(ratio < 9.95 ? 1 : 0)} ×` : '–';
+}
+
 /** The sampling error of n samples: `± 5 %`; nothing of nothing. */
 export function plusMinus(samples) {
   return samples > 0 ? `± ${errorOf(samples)}` : '';

@@ -5,9 +5,9 @@ import { button, h } from './dom.js';
 const KEYS = [
   ['/', 'search methods'], ['?', 'this help'], ['g', 'to the graph'], ['t', 'to the timeline'], ['l', 'live on or off'],
   ['1 … 6', 'applications, stages, executors, flame graph, methods, compare'],
-  ['← → ↑ ↓', 'in the graph: to the next box; on the timeline: move the window (Shift: its end)'],
-  ['Enter', 'zoom to the box'], ['Backspace', 'one zoom out'], ['Esc', 'the whole graph; drop the window'], ['+ −', 'wider, narrower'],
-  ['n N', 'next and last box that the search found'], ['m', 'what can be done with the box'],
+  ['← → ↑ ↓', 'in the graph: to the next box; on the timeline: move the range (Shift: its end)'],
+  ['Enter', 'zoom to the box'], ['Backspace', 'zoom out one step'], ['Esc', 'the whole graph; drop the range'], ['+ −', 'wider, narrower'],
+  ['n N', 'next and previous match'], ['m', 'menu of the box'],
 ];
 
 const MOUSE = [['click', 'zoom'], ['right click', 'sandwich, copy the name, search'], ['drag', 'move what is zoomed'], ['Ctrl or Shift and wheel', 'zoom where the pointer is']];
@@ -22,8 +22,8 @@ export function help() {
     h('h2', { id: 'help-title' }, 'Help'),
     h('div', { class: 'columns' }, h('div', {}, h('h3', {}, 'Keys'), rows(KEYS)), h('div', {}, h('h3', {}, 'In the graph'), rows(MOUSE),
       h('h3', {}, 'How to read it'),
-      h('p', {}, 'A box is a method; below it is what it called. Its width is its share of the CPU time of all that is selected, not when it ran. Start with wide boxes that have nothing wide below them: there the CPU is.'),
-      h('p', {}, 'A flame graph shows time on the CPU. A stage’s strip says how much of its tasks’ time that was; what is left, they waited.'))),
+      h('p', {}, 'A box is a method; below it is what it called. Its width is its share of the CPU time of all that is selected, not when it ran. Start with wide boxes that have nothing wide below them: that is where the CPU time goes.'),
+      h('p', {}, 'A flame graph shows time on the CPU. The bar above a stage’s graph shows how much of its tasks’ time that was: the rest is run delay and blocked time.'))),
     h('form', { method: 'dialog' }, button('Close', () => dialog.close(), { class: 'primary' })));
   dialog.addEventListener('close', () => dialog.remove());
   document.body.append(dialog);

@@ -10,7 +10,7 @@ export const KINDS = [
     amount: 'cpu_seconds',
     value: ['cpu', 'nanoseconds'],
     colour: [45.0, 0.15, 0.72],
-    none: 'What is selected did not run on a CPU in this time: it slept, waited, or was elsewhere.',
+    none: 'No CPU time in this selection: its threads slept, waited, or were elsewhere.',
   },
   {
     type: 'page-faults',
@@ -19,7 +19,7 @@ export const KINDS = [
     amount: 'page_faults',
     value: ['page_faults', 'count'],
     colour: [160.0, 0.12, 0.7],
-    none: 'What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,off-cpu,page-faults.',
+    none: 'No page faults in this selection, or they are not sampled: --events cpu,off-cpu,page-faults.',
   },
   {
     type: 'major-faults',
@@ -28,7 +28,7 @@ export const KINDS = [
     amount: 'major_faults',
     value: ['major_faults', 'count'],
     colour: [190.0, 0.12, 0.7],
-    none: 'Nothing was read for memory of what is selected in this time, or major page faults are not sampled: --events cpu,off-cpu,major-faults.',
+    none: 'No major page faults in this selection, or they are not sampled: --events cpu,off-cpu,major-faults.',
   },
   {
     type: 'context-switches',
@@ -37,7 +37,7 @@ export const KINDS = [
     amount: 'context_switches',
     value: ['context_switches', 'count'],
     colour: [330.0, 0.1, 0.7],
-    none: 'What is selected left no CPU in this time, or context switches are not sampled: --events cpu,off-cpu,context-switches.',
+    none: 'No context switches in this selection, or they are not sampled: --events cpu,off-cpu,context-switches.',
   },
   {
     type: 'event',
@@ -46,7 +46,7 @@ export const KINDS = [
     amount: 'events',
     value: ['events', 'count'],
     colour: [70.0, 0.12, 0.72],
-    none: 'None of the named events was met in what is selected in this time, or none is sampled: --events cpu,off-cpu,block:block_rq_issue.',
+    none: 'No named events in this selection, or none are sampled: --events cpu,off-cpu,block:block_rq_issue.',
   },
   {
     type: 'block-io',
@@ -55,7 +55,7 @@ export const KINDS = [
     amount: 'block_io_seconds',
     value: ['block_io', 'nanoseconds'],
     colour: [220.0, 0.12, 0.68],
-    none: 'What is selected sent no request to a disk in this time, or these are not sampled: --events cpu,off-cpu,block-io.',
+    none: 'No disk requests in this selection, or they are not sampled: --events cpu,off-cpu,block-io.',
   },
   {
     type: 'off-cpu',
@@ -64,7 +64,7 @@ export const KINDS = [
     amount: 'off_cpu_seconds',
     value: ['off_cpu', 'nanoseconds'],
     colour: [250.0, 0.12, 0.7],
-    none: 'What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.',
+    none: 'No waits in this selection, or they are not sampled: --events cpu,off-cpu. Only waits of threads that run a task are.',
   },
   {
     type: 'lock',
@@ -73,7 +73,7 @@ export const KINDS = [
     amount: 'lock_seconds',
     value: ['delay', 'nanoseconds'],
     colour: [15.0, 0.13, 0.68],
-    none: 'What is selected waited for no lock in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.',
+    none: 'No waits for locks in this selection, or waits are not sampled: --events cpu,off-cpu. Only waits of threads that run a task are.',
   },
   {
     type: 'alloc',
@@ -82,7 +82,7 @@ export const KINDS = [
     amount: 'allocated_bytes',
     value: ['alloc_space', 'bytes'],
     colour: [95.0, 0.12, 0.74],
-    none: 'What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,off-cpu,alloc. Status tells JVMs that cannot be.',
+    none: 'No allocations by JVMs in this selection, or they are not sampled: --events cpu,off-cpu,alloc. The status says of which JVMs they cannot be.',
   },
   {
     type: 'wall',
@@ -91,6 +91,6 @@ export const KINDS = [
     amount: 'wall_seconds',
     value: ['wall', 'nanoseconds'],
     colour: [300.0, 0.1, 0.7],
-    none: 'What is selected neither ran nor, as far as waits are sampled, waited in this time: --events cpu,off-cpu.',
+    none: 'No CPU time and no sampled waits in this selection: --events cpu,off-cpu.',
   },
 ];

@@ -1,4 +1,4 @@
-// Methods by their own time and by their time with all they call.
+// Methods by self time, and by total time: with all they call.
 //
 // In: a tree. Out: a row for each frame: `{frame, own, sum, ownSamples, sumSamples}` (of a comparison `[right, left]`
 // in `own` and `sum`). A method that calls itself counts once for each stack. Pure.

@@ -1,4 +1,4 @@
-// The time that is looked at: how far back, a window in it, live or not.
+// The time that is looked at: how far back, a range in it, live or not.
 //
 // In: the store. Out: an element; `sync` sets it to the state. Fields take local time to the second, and do all that
 // dragging on the timeline does.
@@ -30,11 +30,11 @@ export class Period {
   constructor({ store, refresh }) {
     const range = (value) => store.set({ range: value, from: '', until: '', zoom: '' });
     this.range = select('Last', RANGES, '-1h', range, { id: 'range' });
-    this.custom = h('option', { value: 'custom', disabled: true }, 'chosen time');
+    this.custom = h('option', { value: 'custom', disabled: true }, 'chosen range');
     this.range.querySelector('select').append(this.custom);
     const field = (id, label) => h('input', { type: 'datetime-local', step: '1', id, aria: { label } });
-    this.from = field('from', 'Window from');
-    this.until = field('until', 'Window until');
+    this.from = field('from', 'Range from');
+    this.until = field('until', 'Range until');
     const submit = (event) => {
       event.preventDefault();
       const [from, until] = [this.from, this.until].map((f) => new Date(f.value).getTime());
@@ -49,7 +49,7 @@ export class Period {
     this.live = toggle('Live', false, (on) => store.set({ live: on ? '1' : '' }), { id: 'live', title: 'Ask again whenever a window closes' });
     this.element = h('div', { class: 'period' }, this.range,
       h('form', { class: 'window', on: { submit } }, this.from, h('span', { class: 'muted' }, 'to'), this.until, h('button', { type: 'submit' }, 'Set'), this.clear),
-      h('span', { class: 'muted zone', title: 'All times on this page are of this time zone' }, zone()),
+      h('span', { class: 'muted zone', title: 'All times on this page are in this time zone' }, zone()),
       this.live, button('Refresh', refresh, { id: 'refresh' }));
   }
 

@@ -16,7 +16,7 @@ export const DEFAULTS = {
   type: KINDS[0].type, // what samples count
   view: 'apps', // apps, runs, versus, queries, stages, tasks, tax, executors, processes, flame, methods, slow, compare
   range: '-1h', // what the timeline shows: -1h, or FROM..UNTIL in milliseconds
-  from: '', until: '', // a window in it, milliseconds
+  from: '', until: '', // the part of it that is chosen, milliseconds
   live: '', // 1: follow the newest window
   by: '', // what the timeline splits by
   query: '', // a PromQL selector
@@ -96,7 +96,7 @@ export function without(state, names) {
   return { ...state, labels: Object.fromEntries(Object.entries(state.labels).filter(([name]) => !names.includes(name))) };
 }
 
-/** The times that are asked for: the window, else the whole range. */
+/** The times that are asked for: the chosen part, else the whole range. */
 export function times(state) {
   if (state.from && state.until) return { from: state.from, until: state.until };
   return outer(state.range);

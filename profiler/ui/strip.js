@@ -1,6 +1,7 @@
 // The strip above every view: the timeline, and for one stage where its time went.
 //
-// In: the state. Out: `/series`, `/stages` and `/pauses` drawn. A trouble here is said in a line: the view below has its own.
+// In: the state. Out: `/series`, `/stages` and `/pauses` drawn. An error stands in a line, without the chart of what was asked
+// before: the view below shows its own.
 
 import { get } from './api.js';
 import { h, select } from './dom.js';
@@ -84,7 +85,7 @@ export class Strip {
     this.timeline.show(this.answer, by, window, { spans, pauses: this.pauses });
   }
 
-  /** Where the window goes when the newest has closed; null where none is chosen. */
+  /** Where the chosen range goes when a newer window has closed; null where none is chosen. */
   newest(state) {
     const end = Date.parse(this.answer?.span?.until);
     if (!state.from || !end || Number(state.until) === end) return null;
@@ -101,7 +102,7 @@ export class Strip {
     const whole = found.exact.wall_seconds || 1;
     const limited = state.from || state.labels.executor || state.labels.task ? ' (the whole stage)' : '';
     return h('div', { class: 'where' },
-      h('p', {}, h('b', {}, `${stages.title(found)}${limited}`), `: its ${found.tasks} tasks took ${duration(whole)} in all. The graph below is of the part on the CPU. `, h('a', { href: this.store.href({ ...FRESH, view: 'slow' }) }, 'Slow tasks'), ' ', this.pages.link(found, 'In Spark')),
+      h('p', {}, h('b', {}, `${stages.title(found)}${limited}`), `: its ${found.tasks} tasks took ${duration(whole)} in all. The graph below shows the part on the CPU. `, h('a', { href: this.store.href({ ...FRESH, view: 'slow' }) }, 'Slow tasks'), ' ', this.pages.link(found, 'In Spark')),
       stages.split(found),
       h('ul', { class: 'legend' }, parts.map(([key, name, s, says]) => h('li', { title: says }, h('i', { class: key }), `${name} `, h('b', {}, duration(s)), ` ${percent(s / whole, 0)}`))));
   }

@@ -1,9 +1,9 @@
 // A table that sorts and is searched.
 //
-// In: columns `{key, label, value(row), show(row), text, bar, hint}`, rows, and where order and search are kept.
-// Out: an element. A column with `text` is text, others are numbers: aligned right, largest first. `bar(row)` draws a
-// bar behind a number, 0 to 1. A row with a link goes there when it is clicked anywhere. At most `most` rows are
-// shown at first, and a button shows more.
+// In: columns `{key, label, value(row), show(row), text, wide, bar, hint}`, rows, and where order and search are kept.
+// Out: an element. A column with `text` is text, others are numbers: aligned right, largest first. A `wide` one holds names or
+// words and keeps room for some. `bar(row)` draws a bar behind a number, 0 to 1. A row with a link goes there when it is
+// clicked anywhere. At most MOST rows are shown at first, and a button shows more.
 
 import { button, h } from './dom.js';
 
@@ -42,17 +42,20 @@ export function filtered(rows, columns, text) {
 /** Where a table of the page keeps its order and search: in the state. */
 export const kept = (state, store) => ({ order: state.ts, search: state.tq, set: (change) => store.set(change, { replace: true }) });
 
-/** Fills `host` with a table anew: what was typed in or pressed is another element then, and has the focus. */
+/** Fills `host` with tables anew: what was typed in or pressed is another element then, and has the focus. */
 export function renew(host, fill) {
   const active = host.contains(document.activeElement) ? document.activeElement : null;
   const typed = active?.classList.contains('filter') ? active.selectionStart : null;
   const column = active?.dataset.column;
+  // Several tables may have such a field or column: it is the same one in their order.
+  const like = typed !== null ? '.filter' : column ? `[data-column="${CSS.escape(column)}"]` : null;
+  const at = like ? [...host.querySelectorAll(like)].indexOf(active) : -1;
   const row = active?.closest('tbody') ? active.getAttribute('href') : null;
   const { scrollLeft = 0 } = host.querySelector('.scroll') ?? {};
   fill();
-  const field = host.querySelector('.filter');
-  if (typed !== null && field) { field.focus(); field.setSelectionRange(typed, typed); }
-  if (column) host.querySelector(`[data-column="${CSS.escape(column)}"]`)?.focus();
+  const field = like ? host.querySelectorAll(like)[at] : null;
+  field?.focus();
+  if (typed !== null) field?.setSelectionRange(typed, typed);
   if (row) host.querySelector(`tbody a[href="${CSS.escape(row)}"]`)?.focus();
   if (scrollLeft) host.querySelector('.scroll')?.scrollTo(scrollLeft, 0);
 }
@@ -75,17 +78,19 @@ export function table({ caption, columns, rows, order, usual, search, set, link,
   const head = columns.map((c) => {
     const is = now.replace(/^-/, '') === c.key;
     const turned = is ? (now.startsWith('-') ? c.key : `-${c.key}`) : c.text ? c.key : `-${c.key}`;
-    return h('th', { scope: 'col', class: c.text ? 'text' : 'number', title: c.hint, aria: { sort: is ? (now.startsWith('-') ? 'descending' : 'ascending') : null } },
+    return h('th', { scope: 'col', class: classOf(c), title: c.hint, aria: { sort: is ? (now.startsWith('-') ? 'descending' : 'ascending') : null } },
       c.plain ? c.label : button(c.label, () => set({ ts: turned === usual ? '' : turned }), { data: { column: c.key } }));
   });
   const filter = h('input', { type: 'search', class: 'filter', placeholder: `Search ${label}`, aria: { label: `Search ${label}` }, value: search, on: { input: (e) => set({ tq: e.target.value }) } });
   const result = found.length === rows.length ? `${rows.length} ${label}` : `${found.length} of ${rows.length} ${label}`;
   return h('section', { class: 'table' },
     h('div', { class: 'table-head' }, h('h2', {}, caption), ...(short ? [] : [filter, h('span', { class: 'muted', role: 'status' }, result)])),
-    found.length === 0 ? h('p', { class: 'empty' }, rows.length === 0 ? none : 'Nothing here has these words.')
+    found.length === 0 ? h('p', { class: 'empty' }, rows.length === 0 ? none : 'Nothing matches this search.')
       : h('div', { class: 'scroll', tabindex: '0', role: 'region', aria: { label: caption } }, h('table', {}, h('caption', { class: 'quiet' }, caption), h('thead', {}, h('tr', {}, head)), body)),
     foot);
 }
+
+const classOf = (column) => (column.text ? `text${column.wide ? ' wide' : ''}` : 'number');
 
 function line(row, columns, link) {
   const target = link?.(row);
@@ -93,7 +98,9 @@ function line(row, columns, link) {
     const shown = c.show ? c.show(row) : String(c.value(row) ?? '–');
     const content = i === 0 && target ? h('a', { href: target }, shown) : shown;
     const bar = c.bar?.(row);
-    return h(i === 0 ? 'th' : 'td', { scope: i === 0 ? 'row' : null, class: `${c.text ? 'text' : 'number'}${bar !== undefined ? ' bar' : ''}`, style: bar !== undefined ? { '--part': `${(Math.min(1, Math.max(0, bar || 0)) * 100).toFixed(2)}%` } : {} }, content);
+    // A long name may be cut at the cell's edge.
+    const whole = c.wide && typeof shown === 'string' ? shown : null;
+    return h(i === 0 ? 'th' : 'td', { scope: i === 0 ? 'row' : null, title: whole, class: `${classOf(c)}${bar !== undefined ? ' bar' : ''}`, style: bar !== undefined ? { '--part': `${(Math.min(1, Math.max(0, bar || 0)) * 100).toFixed(2)}%` } : {} }, content);
   });
   const follow = (event) => {
     if (event.target.closest('a, button') || String(getSelection())) return;

@@ -1,15 +1,18 @@
-// CPU time over time, or what else samples count, stacked; a window of it can be dragged.
+// CPU time over time, or what else samples count, stacked; a range of it can be dragged.
 //
-// In: an answer of `/series`, its range, the window that is selected, lanes (stages and when they ran), and pauses of
-// JVMs, which are marks under the bands. Out: a canvas, and `choose(from, until)` in milliseconds. Keys: arrows move the window, Shift and arrows its end, Escape
-// drops it. The two time fields beside it say and take the same.
+// In: an answer of `/series`, its range, the part of it that is selected, lanes (stages and when they ran), and pauses of
+// JVMs, which are marks under the bands. Out: a canvas, and `choose(from, until)` in milliseconds. Keys: arrows move the range, Shift and
+// arrows its end, Escape drops it. The two time fields beside it say and take the same.
 
 import { h } from './dom.js';
 import { clock, duration, safe } from './format.js';
 import { KINDS } from './kinds.js';
+import { ticks } from './scale.js';
 import { amount, kindOf } from './units.js';
 
 const HEIGHT = 92;
+/** Height of the largest step. */
+const HIGHEST = HEIGHT - 8;
 const LANE = 7;
 /** Height of the marks of pauses. */
 const MARKS = 6;
@@ -45,6 +48,16 @@ export function bands(answer, by) {
   return { kind, rows, n, from: first * step, until: (first + n) * step, step, most };
 }
 
+/** What one second in each second is, of a kind that counts time. */
+export const atOnce = (kind) => ({ cpu: 'cores', 'block-io': 'requests' })[kind.type] ?? 'threads';
+
+/** Ticks of what `bands` makes: for each second. `at` is a part of the largest step. */
+export function axis({ kind, most, step }) {
+  const rate = most / (step / 1000);
+  const all = kind.unit === 'ns' ? ticks(rate, atOnce(kind)) : ticks(rate, kind.unit, '/s');
+  return all.map(({ value, text }) => ({ at: value / rate, text }));
+}
+
 /** Lines for what ran when, none over another; at most LANES lines. */
 export function lanes(spans) {
   const ends = [];
@@ -70,7 +83,7 @@ export class Timeline {
     this.canvas = h('canvas', { aria: { hidden: 'true' } });
     this.readout = h('span', { class: 'readout muted' });
     this.legend = h('ul', { class: 'legend' });
-    this.box = h('div', { class: 'timeline', tabindex: '0', role: 'slider', aria: { label: 'Time window. Arrows move it, Shift and arrows change its end, Escape drops it.', valuemin: '0', valuemax: '100', valuenow: '0' } }, this.canvas);
+    this.box = h('div', { class: 'timeline', tabindex: '0', role: 'slider', aria: { label: 'Time range. Arrows move it, Shift and arrows change its end, Escape drops it.', valuemin: '0', valuemax: '100', valuenow: '0' } }, this.canvas);
     this.element = h('div', { class: 'timeline-host' }, this.box, h('div', { class: 'timeline-foot' }, this.legend, this.readout));
     new ResizeObserver(() => this.paint()).observe(this.box);
     this.#listen();
@@ -133,7 +146,7 @@ export class Timeline {
       c.fillStyle = bandColour(at, data.kind);
       row.values.forEach((v, i) => {
         if (v === 0) return;
-        const size = (v / (data.most || 1)) * (HEIGHT - 8);
+        const size = (v / (data.most || 1)) * HIGHEST;
         tops[i] -= size;
         c.fillRect(i * bar, tops[i], Math.max(0.5, bar - (bar > 4 ? 1 : 0)), size);
       });
@@ -154,15 +167,20 @@ export class Timeline {
     }
   }
 
-  /** How much the highest step is. */
+  /** Lines at round numbers, their names on ground that lets them be read over the bands. */
   #scale(c, colour) {
-    const { kind, most, step } = this.data;
-    if (!(most > 0)) return;
-    const seconds = step / 1000;
-    const text = kind.unit === 'ns' ? `${(most / seconds).toFixed(most / seconds < 10 ? 2 : 0)} ${kind.type === 'cpu' ? 'cores' : 'threads'}` : `${amount(most / seconds, kind)}/s`;
-    c.fillStyle = colour('--muted');
     c.textBaseline = 'middle';
-    c.fillText(text, 2, 9);
+    for (const { at, text } of axis(this.data)) {
+      const y = Math.round(HEIGHT - at * HIGHEST);
+      c.globalAlpha = 0.4;
+      c.fillStyle = colour('--line-strong');
+      c.fillRect(0, y, this.width, 1);
+      c.globalAlpha = 1;
+      c.fillStyle = colour('--veil');
+      c.fillRect(0, y - 7, c.measureText(text).width + 6, 14);
+      c.fillStyle = colour('--ink');
+      c.fillText(text, 3, y + 0.5);
+    }
   }
 
   #pauses(c, colour) {
@@ -247,7 +265,7 @@ export class Timeline {
     const i = Math.min(this.data.n - 1, Math.max(0, Math.round((floor - this.data.from) / step)));
     const sum = rows.reduce((a, r) => a + r.values[i], 0);
     const top = [...rows].filter((r) => r.values[i] > 0).sort((a, b) => b.values[i] - a.values[i]).slice(0, 3);
-    this.readout.textContent = `${clock(floor)} · ${amount(sum, kind)} in ${duration(step / 1000)}${kind.unit === 'ns' ? ` (${(sum / (step / 1000)).toFixed(2)} cores)` : ''}${top.map((r) => ` · ${safe(r.name, 30)} ${amount(r.values[i], kind)}`).join('')}`;
+    this.readout.textContent = `${clock(floor)} · ${amount(sum, kind)} in ${duration(step / 1000)}${kind.unit === 'ns' ? ` (${(sum / (step / 1000)).toFixed(2)} ${atOnce(kind)})` : ''}${top.map((r) => ` · ${safe(r.name, 30)} ${amount(r.values[i], kind)}`).join('')}`;
   }
 
   #key(event) {

@@ -13,8 +13,8 @@ export function trouble(error, { again, choose }) {
   return h('section', { class: 'trouble', role: 'alert' },
     h('h2', {}, error.code === 'unreachable' ? 'No answer' : error.status >= 500 ? 'The daemon could not answer' : 'This cannot be answered'),
     h('p', {}, safe(error.message, 2000)),
-    error.parameter === 'app' && choices.length > 0 ? h('p', {}, 'There is: ', choices.map((choice) => button(safe(choice, 60), () => choose({ labels: { app: [choice] } })))) : null,
-    error.code === 'answer_too_large' || error.code === 'query_timeout' ? h('p', { class: 'muted' }, 'Drag a shorter window on the timeline, or choose a stage or an executor.') : null,
+    error.parameter === 'app' && choices.length > 0 ? h('p', {}, 'There are: ', choices.map((choice) => button(safe(choice, 60), () => choose({ labels: { app: [choice] } })))) : null,
+    error.code === 'answer_too_large' || error.code === 'query_timeout' ? h('p', { class: 'muted' }, 'Drag a shorter range on the timeline, or choose a stage or an executor.') : null,
     h('p', {}, button('Try again', again, { class: 'primary' })));
 }
 
@@ -27,14 +27,14 @@ function tokenForm(error, again) {
   };
   queueMicrotask(() => field.focus());
   return h('section', { class: 'trouble', role: 'alert' },
-    h('h2', {}, 'This daemon wants a token'),
-    h('p', {}, 'On its machine, `emberscope url` prints a link that logs this browser in. Or give a token here:'),
+    h('h2', {}, 'This daemon needs a token'),
+    h('p', {}, 'On its machine, `emberscope url` prints a link that logs this browser in. Or enter a token here:'),
     h('p', {}, safe(error.message, 400)),
-    h('p', { class: 'muted' }, 'It is the word in the file that the setting token-file names, or in the file token of the data directory. It is kept in this tab until the tab is closed, and sent to this daemon only.'),
+    h('p', { class: 'muted' }, 'It is in the file that the setting token-file names, else in the file token of the data directory. This tab keeps it until it is closed, and sends it to this daemon only.'),
     h('form', { class: 'row', on: { submit } }, field, h('button', { type: 'submit', class: 'primary' }, 'Use it')));
 }
 
-/** A longer time to look at, where there is one: a button. */
+/** A longer range to look at, where there is one: a button. */
 export function longer(store) {
   const { range, from } = store.state;
   if (!from && ['-1d', '-7d'].includes(range)) return null;

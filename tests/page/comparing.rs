@@ -5,7 +5,7 @@ use emberscope_tests::page::{READY, Seen};
 
 pub fn all(seen: &Seen) -> Result<()> {
     seen.see("#view=compare&app=app-1&stage=0")?;
-    seen.text("What is to be compared?")?;
+    seen.text("What should be compared?")?;
     seen.choose("#right-label", "stage")?;
     seen.browser
         .js("const f = document.querySelector('#right-value'); f.value = '1'; f.form.requestSubmit()")?;

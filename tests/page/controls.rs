@@ -46,8 +46,8 @@ pub fn of_the_graph(seen: &Seen) -> Result<()> {
     // The method with all that it is, between its callers and its callees.
     seen.browser.keys(&["g", DOWN, UP])?;
     let around = |text: &str| format!("document.getElementById('graph-tree').textContent.includes({text:?})");
-    seen.browser.wait(&around("Job.work, java: 100.0 %, 1.20 s, itself 0 s"))?;
-    seen.browser.wait(&around("java.util.Arrays.sort, java: 100.0 %, 1.20 s, itself 1.20 s"))?;
+    seen.browser.wait(&around("Job.work, java: 100.0 %, 1.20 s, self 0 s"))?;
+    seen.browser.wait(&around("java.util.Arrays.sort, java: 100.0 %, 1.20 s, self 1.20 s"))?;
     seen.browser.keys(&[UP])?;
     seen.browser.wait(&around("Job.run, java: 100.0 %, 1.20 s"))?;
     seen.press("#leave-sandwich")?;

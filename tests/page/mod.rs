@@ -55,7 +55,7 @@ fn every_control_on_known_rows_with_hostile_names() -> Result<()> {
 
 fn token(seen: &Seen) -> Result<()> {
     seen.see("")?;
-    seen.text("This daemon wants a token")?;
+    seen.text("This daemon needs a token")?;
     for (token, says) in [("wrong", "is not one of this daemon"), ("s3cret", "etl")] {
         seen.browser.wait("document.querySelector('input[type=password]')")?;
         seen.browser.js(&format!("const f = document.querySelector('input[type=password]'); f.value = {token:?}; f.form.requestSubmit()"))?;

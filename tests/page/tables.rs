@@ -1,4 +1,4 @@
-//! The tables: order, search, links, empty and wrong selections, and a window as narrow as a telephone's.
+//! The tables: order, search, links, empty and wrong selections, and windows as narrow as a telephone's and half a screen's.
 
 use anyhow::{Result, ensure};
 use emberscope_tests::page::Seen;
@@ -50,12 +50,19 @@ fn spark_words(seen: &Seen) -> Result<()> {
     seen.text("Tasks")?;
     seen.see("#view=tax&app=app-2")?;
     // The known rows are of no process that says to be a JVM.
-    seen.text("No JVM ran in this time")
+    seen.text("No JVM ran in this range")
 }
 
-/// At 400 pixels nothing makes the page wider than its window.
+/// At 400 and 800 pixels nothing makes the page wider than its window, and no name is broken within a word.
 pub fn narrow(seen: &Seen) -> Result<()> {
-    seen.browser.size(400, 800)?;
+    for width in [400, 800] {
+        seen.browser.size(width, 800)?;
+        fits(seen)?;
+    }
+    seen.browser.size(1440, 900)
+}
+
+fn fits(seen: &Seen) -> Result<()> {
     for hash in [
         "",
         "#view=stages&app=app-2",
@@ -74,5 +81,8 @@ pub fn narrow(seen: &Seen) -> Result<()> {
     seen.drawn()?;
     let widths = seen.browser.js("return [document.documentElement.scrollWidth, innerWidth]")?;
     ensure!(widths[0].as_u64() <= widths[1].as_u64(), "comparison: {widths}");
-    seen.browser.size(1440, 900)
+    seen.see("#view=methods&app=app-2")?;
+    let lines = seen.browser.js("return [...document.querySelectorAll('tbody th a')].find((a) => a.textContent === 'java.util.Arrays.sort').getClientRects().length")?;
+    ensure!(lines == 1, "a method's name stands on {lines} lines");
+    Ok(())
 }

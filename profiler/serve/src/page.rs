@@ -70,6 +70,7 @@ const FILES: &[File] = files![
     "plan/graph.js",
     "plan/layout.js",
     "quality.js",
+    "scale.js",
     "spark.js",
     "state.js",
     "strip.js",
@@ -92,6 +93,7 @@ const FILES: &[File] = files![
     "views/tasks.js",
     "views/tax.js",
     "views/toolbar.js",
+    "views/verdict.js",
     "views/versus.js",
 ];
 

@@ -1,4 +1,4 @@
-// What colour a box has: by kind of code, by package, by its own time, or by how two sides differ.
+// What colour a box has: by kind of code, by package, by self time, or by how the self time of two sides differs.
 //
 // In: a tree and the choice. Out: a palette of few colours and for each node (or frame) its place in it, so that
 // drawing sets a colour only when it changes. Kinds have the same hues as the SVG download's. All boxes are light
@@ -6,6 +6,7 @@
 
 import { packageOf } from '../format.js';
 import { layer } from './shape.js';
+import { hasSelf } from './tree.js';
 
 /** Kinds in the legend: key, name, hue, chroma. */
 export const KINDS = [
@@ -13,7 +14,7 @@ export const KINDS = [
   ['java-inlined', 'Java, inlined', 225, 0.08],
   ['java-interpreted', 'Java, interpreted', 118, 0.11],
   ['stub', 'JVM stub', 305, 0.08],
-  ['jvm', 'JVM itself', 350, 0.08],
+  ['jvm', 'JVM', 350, 0.08],
   ['native', 'native', 28, 0.11],
   ['kernel', 'kernel', 65, 0.12],
   ['python', 'Python', 190, 0.09],
@@ -60,7 +61,7 @@ function byPackage(t, dark) {
   return { palette, frame: Uint16Array.from(of) };
 }
 
-/** From a calm grey to a strong ember: how much of a node's time is its own, against the largest such. */
+/** From a calm grey to a strong ember: a node's self time, against the largest. */
 function bySelf(t, dark) {
   const palette = Array.from({ length: SCALE }, (_, s) => oklch(base(dark) + 0.05 - 0.012 * s, 0.012 + 0.0125 * s, 75 - 3.2 * s));
   const own = t.own[0];
@@ -71,21 +72,25 @@ function bySelf(t, dark) {
 /** Hues of more and of less on the right side. */
 export const CONTRASTS = { redblue: [25, 255], orangeblue: [62, 250] };
 
-/** Grey where both sides are alike; the strongest where the difference is a tenth of the larger total. */
+/**
+ * By the change of self time: the frame that changed stands out, not the callers that it changed with. A caller in a tree of
+ * callers has no self time: it has the colour of what comes through it. Grey where both sides are alike; the strongest
+ * where the difference is a tenth of the larger total.
+ */
 function byDifference(t, dark, contrast) {
   const [more, less] = CONTRASTS[contrast] ?? CONTRASTS.redblue;
   const step = (hue, s) => oklch(base(dark) + 0.06 - (s / SCALE) * 0.14, 0.008 + (s / SCALE) * 0.15, hue);
   const palette = [];
   for (let s = SCALE; s > 0; s -= 1) palette.push(step(less, s));
   for (let s = 0; s <= SCALE; s += 1) palette.push(step(more, s));
-  const [right, left] = t.sum;
-  const whole = Math.max(right[0], left[0]) || 1;
+  const whole = Math.max(t.sum[0][0], t.sum[1][0]) || 1;
   const place = (r, l) => {
     const d = (r - l) / whole / 0.1;
     const s = Math.min(SCALE, Math.ceil(Math.abs(d) ** 0.6 * SCALE - 0.2));
     return SCALE + (d < 0 ? -Math.max(0, s) : Math.max(0, s));
   };
-  return { palette, node: Uint16Array.from(right, (r, i) => place(r, left[i])) };
+  const of = (i) => { const [right, left] = hasSelf(t, i) ? t.own : t.sum; return place(right[i], left[i]); };
+  return { palette, node: Uint16Array.from(t.frame, (_, i) => of(i)) };
 }
 
 /** Colours of a tree: `of(node)` is a place in `palette`. */
@@ -101,9 +106,10 @@ export function colours(t, { colour = 'kind', dark = false, contrast = 'redblue'
 export function legend(t, { colour = 'kind', dark = false, contrast = 'redblue' } = {}) {
   if (t.kind === 'diff') {
     const [more, less] = CONTRASTS[contrast] ?? CONTRASTS.redblue;
-    return [[oklch(base(dark) - 0.08, 0.158, more), 'more on the right'], [oklch(base(dark) + 0.06, 0.008, more), 'alike'], [oklch(base(dark) - 0.08, 0.158, less), 'less on the right']];
+    const time = t.inverted ? 'time' : 'self time';
+    return [[oklch(base(dark) - 0.08, 0.158, more), `more ${time} on the right`], [oklch(base(dark) + 0.06, 0.008, more), 'about the same'], [oklch(base(dark) - 0.08, 0.158, less), `less ${time} on the right`]];
   }
-  if (colour === 'self') return [[oklch(base(dark) + 0.05, 0.012, 75), 'calls others'], [oklch(base(dark) - 0.1, 0.15, 40), 'works itself']];
+  if (colour === 'self') return [[oklch(base(dark) + 0.05, 0.012, 75), 'little self time'], [oklch(base(dark) - 0.1, 0.15, 40), 'much self time']];
   if (colour === 'package') {
     const { palette, frame } = byPackage(t, dark);
     const weight = new Map();

@@ -6,6 +6,7 @@
 import { duration, percent, safe } from '../format.js';
 import { shown } from '../units.js';
 import { firstAt } from './draw.js';
+import { hasSelf } from './tree.js';
 
 /** The next node in a direction: `up`, `down`, `left`, `right`, `first`, `last`. */
 export function move(layout, node, direction, { flame = false } = {}) {
@@ -47,8 +48,10 @@ export function sentence(tree, layout, node, unit) {
   const name = safe(frame.name, 160);
   if (tree.kind === 'diff') {
     const [right, left] = [tree.sum[0][node], tree.sum[1][node]];
-    return `${name}, ${frame.kind}: left ${duration(left)}, right ${duration(right)}`;
+    const self = hasSelf(tree, node) ? `, self left ${duration(tree.own[1][node])}, right ${duration(tree.own[0][node])}` : '';
+    return `${name}, ${frame.kind}: left ${duration(left)}, right ${duration(right)}${self}`;
   }
   const share = tree.sum[0][0] > 0 ? tree.sum[0][node] / tree.sum[0][0] : 0;
-  return `${name}, ${frame.kind}: ${percent(share)}, ${value(tree, tree.sum[0][node], unit)}, itself ${value(tree, tree.own[0][node], unit)}`;
+  const self = hasSelf(tree, node) ? `, self ${value(tree, tree.own[0][node], unit)}` : '';
+  return `${name}, ${frame.kind}: ${percent(share)}, ${value(tree, tree.sum[0][node], unit)}${self}`;
 }

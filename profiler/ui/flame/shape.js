@@ -79,7 +79,7 @@ export function invert(t) {
     for (let up = i; up > 0; up = t.parent[up]) at = out.child(at, t.frame[up]);
     out.add(at, t.own, i);
   }
-  return out.done(t.frames, t.kind);
+  return { ...out.done(t.frames, t.kind), inverted: true };
 }
 
 /** Whether a frame is the one that a sandwich is of. */

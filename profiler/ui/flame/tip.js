@@ -1,12 +1,13 @@
 // What the pointer is over, in a few lines.
 //
 // In: an element, a laid-out tree and a node. Out: the element filled: name, where the code is from, shares and
-// times with their sampling error; of a comparison both sides.
+// times with their sampling error; of a comparison both sides, in total and self.
 
 import { h } from '../dom.js';
 import { count, duration, percent, plusMinus, safe, signed } from '../format.js';
 import { KINDS, kindOf } from './colour.js';
 import { value } from './moves.js';
+import { hasSelf } from './tree.js';
 
 const KIND = new Map(KINDS.map(([key, name]) => [key, name]));
 
@@ -29,19 +30,20 @@ function figures(tree, node, unit) {
   const whole = sum[0] || 1;
   return [
     line('total', value(tree, sum[node], unit), percent(sum[node] / whole)),
-    line('itself', value(tree, tree.own[0][node], unit), percent(tree.own[0][node] / whole)),
-    node > 0 && sum[caller] > 0 ? line(tree.callers && node >= tree.callers ? 'of its callee' : 'of its caller', '', percent(sum[node] / sum[caller])) : null,
-    line('rests on', `${count(samples[node])} samples`, plusMinus(samples[node])),
-  ];
+    hasSelf(tree, node) ? line('self', value(tree, tree.own[0][node], unit), percent(tree.own[0][node] / whole)) : null,
+    node > 0 && sum[caller] > 0 ? line(hasSelf(tree, node) ? 'of its caller' : 'of its callee', '', percent(sum[node] / sum[caller])) : null,
+    line('based on', `${count(samples[node])} samples`, plusMinus(samples[node])),
+  ].filter(Boolean);
 }
 
 function sides(tree, node) {
-  const [right, left] = [tree.sum[0], tree.sum[1]];
+  const [right, left] = tree.sum;
   const share = (column) => (column[0] > 0 ? percent(column[node] / column[0]) : '–');
-  const difference = right[node] - left[node];
+  const change = (name, r, l) => line(name, signed(duration(r - l), r - l), l > 0 ? signed(percent((r - l) / l), r - l) : r > 0 ? 'new' : '');
   return [
     line('left', duration(left[node]), share(left)),
     line('right', duration(right[node]), share(right)),
-    line('difference', signed(duration(difference), difference), left[node] > 0 ? signed(percent(difference / left[node]), difference) : 'new'),
-  ];
+    change('difference', right[node], left[node]),
+    hasSelf(tree, node) ? change('difference of self', tree.own[0][node], tree.own[1][node]) : null,
+  ].filter(Boolean);
 }

@@ -3,7 +3,7 @@
 // In: the daemon's columns (`/flamegraph?columns=1`), or the nodes of a comparison (`/diff?nodes=1`). Out: a tree
 // `{parent, frame, own, sum, frames}`: a node's caller, its frame, and columns of numbers: `own` without what it
 // calls, `sum` with it. A plain tree has the columns value and samples; one of a comparison right and left. A
-// caller stands before its callees, the root first. Pure.
+// caller stands before its callees, the root first; with callers first (`inverted`) it is the other way round. Pure.
 
 /** Sums of a node and all below it, from what each has by itself. */
 export function accumulate(parent, own) {
@@ -15,6 +15,9 @@ export function accumulate(parent, own) {
 function tree(parent, frame, own, frames, kind) {
   return { parent, frame, own, sum: own.map((column) => accumulate(parent, column)), frames, kind };
 }
+
+/** Whether a node's own numbers are its self time. Of callers, in a tree that begins with callees, they are not. */
+export const hasSelf = (t, node) => !t.inverted && !(t.callers && node >= t.callers);
 
 /** The tree of a flame graph's answer. Places that lead nowhere are an error. */
 export function fromColumns(answer) {

@@ -1,7 +1,7 @@
 // A query's plan as a graph: each operator with its CPU and its share, in boxes that lead to its flame graph.
 //
 // In: an answer of `/sql` of one execution. Out: an element. The bar of a box is the part of the query's samples that are
-// the operator's alone; what it has in one loop with others, or with others of its name, is said beside, for it cannot be
+// the operator's alone; what it has in one loop with others, or with others of its name, stands beside, for it cannot be
 // divided.
 
 import { h } from '../dom.js';
@@ -47,13 +47,13 @@ function box(node, { left, top, kind, link }, rows) {
   const inside = node.in_method_of !== null && node.in_method_of !== undefined;
   const target = rows.length > 0 ? link(rows) : null;
   const with_ = rows.filter((row) => row.nodes.length > 1).map((row) => safe(row.operator, 80)).join(', ');
-  const hint = [safe(node.name, 300), `${percent(node.share)} ${plusMinus(node.samples)} of the query is its alone`,
-    shared ? `${percent(node.shared.share)} is of ${with_}` : '', inside ? 'Its code stands in the method of another operator of its codegen stage, and so do its samples' : '',
-    node.waited_seconds ? `Its threads waited ${duration(node.waited_seconds)}` : ''].filter(Boolean).join('\n');
+  const hint = [safe(node.name, 300), `${percent(node.share)} ${plusMinus(node.samples)} of the query belongs to it alone`,
+    shared ? `${percent(node.shared.share)} is of ${with_}` : '', inside ? 'Its code is part of the method of another operator of its codegen stage, and its samples count there' : '',
+    node.waited_seconds ? `Its threads were waiting for ${duration(node.waited_seconds)}` : ''].filter(Boolean).join('\n');
   const figures = node.samples > 0 ? `${amount(own, kind)} · ${percent(node.share)}` : shared ? `${rows.some((row) => row.of === 'fused') ? 'in one loop' : 'with its like'}: ${percent(node.shared.share)}` : inside ? 'in another’s loop' : 'no samples';
   const content = [
     h('span', { class: 'operator' }, safe(node.name, 60)),
-    h('span', { class: 'figures' }, figures, node.waited_seconds ? ` · waited ${duration(node.waited_seconds)}` : ''),
+    h('span', { class: 'figures' }, figures, node.waited_seconds ? ` · waiting ${duration(node.waited_seconds)}` : ''),
     node.codegen === null || node.codegen === undefined ? null : h('span', { class: 'codegen', title: 'Codegen stage: operators with one number are one generated class' }, `codegen ${node.codegen}`),
   ];
   const properties = { class: `box${node.samples > 0 ? '' : ' idle'}`, title: hint, style: { left: `${left}px`, top: `${top}px`, width: `${WIDTH}px`, height: `${HEIGHT}px`, '--part': `${(Math.min(1, Math.max(0, node.share || 0)) * 100).toFixed(2)}%` } };

@@ -49,7 +49,7 @@ for (const [name, theme] of Object.entries(THEMES)) {
 
   test(`names can be read on every box, ${name}`, () => {
     const frames = KINDS.map(([kind]) => ({ kind, name: kind, module: '' }));
-    const tree = { kind: 'plain', frames, frame: frames.map((_, i) => i), own: [frames.map(() => 1)], sum: [[1], [1]] };
+    const tree = { kind: 'plain', frames, frame: frames.map((_, i) => i), own: [frames.map(() => 1), frames.map(() => 1)], sum: [[1], [1]] };
     const looks = [...['kind', 'package', 'self'].map((colour) => [tree, { colour }]), ...Object.keys(CONTRASTS).map((contrast) => [{ ...tree, kind: 'diff' }, { contrast }])];
     for (const [t, look] of looks) {
       for (const colour of colours(t, { ...look, dark: name === 'dark' }).palette) {

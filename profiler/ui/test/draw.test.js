@@ -64,7 +64,7 @@ test('keys go where they point, and stay at the edge', () => {
   assert.equal(go('d', 'up', 'up', 'up'), 'total');
   assert.equal(go('d', 'first'), 'b');
   assert.equal(t.frames[t.frame[move(layout, at('a'), 'up', { flame: true })]].name, 'b');
-  assert.equal(sentence(t, layout, at('a'), 'samples'), 'a, java: 66.7 %, 40 samples, itself 0 samples');
+  assert.equal(sentence(t, layout, at('a'), 'samples'), 'a, java: 66.7 %, 40 samples, self 0 samples');
 });
 
 test('a search says its share once for nested matches', () => {
@@ -100,6 +100,27 @@ test('colours say more, less, alike', () => {
     for (let i = 0; i < plain.parent.length; i += 1) assert.match(made.palette[made.of(i)], /^oklch/);
     assert.ok(legend(plain, { colour }).length > 0);
   }
+});
+
+test('a comparison colours the frame that changed, not its callers', () => {
+  const t = diff([null, 'total', 0, 0], [0, 'caller', 5, 5], [1, 'changed', 1, 5], [0, 'smaller', 3, 1]);
+  const chroma = (tree, name) => {
+    const { palette, of } = colours(tree, {});
+    const i = [...tree.frame].findIndex((frame) => tree.frames[frame].name === name);
+    return Number(palette[of(i)].split(' ')[1]);
+  };
+  assert.ok(chroma(t, 'caller') < 0.02 && chroma(t, 'total') < 0.02, 'their self time is the same');
+  assert.ok(chroma(t, 'changed') > 0.1 && chroma(t, 'smaller') > 0.1);
+  assert.equal(legend(t)[0][1], 'more self time on the right');
+  // With callers first a caller has no self time: it is coloured by what comes through it.
+  const { tree: inverted } = compute(t, { invert: true });
+  const [way] = [...inverted.parent.keys()].filter((i) => inverted.parent[i] > 0);
+  assert.ok(Number(colours(inverted, {}).palette[colours(inverted, {}).of(way)].split(' ')[1]) > 0.1);
+  assert.equal(legend(inverted)[0][1], 'more time on the right');
+  const { tree: both } = compute(t, { focus: 'changed' });
+  assert.ok(both.callers > 0 && chroma(both, 'caller') > 0.1);
+  assert.match(sentence(t, null, 2), /: left 1\.00 s, right 5\.00 s, self left 1\.00 s, right 5\.00 s$/);
+  assert.doesNotMatch(sentence(inverted, null, way), /self/);
 });
 
 test('the timeline stacks what there is, and stages do not cover one another', () => {

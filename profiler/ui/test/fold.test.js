@@ -38,7 +38,7 @@ test('the fold is of the graph with its root first alone', () => {
   assert.ok(!names({}).includes('fold'));
 });
 
-test('only one’s own code: what it calls is its own time', () => {
+test('only one’s own code: what it calls is its self time', () => {
   const t = tree(`label:stage=3;${RUN};java:com.acme.Job.work;java:java.util.Arrays.sort 2`, `label:stage=3;${RUN} 1`, 'java:com.acme.Main.main;java:com.acme.Main.go 4');
   const own = merge(t, { only: ['com.acme.'] });
   assert.equal(own.sum[0][0], t.sum[0][0]);

@@ -10,7 +10,7 @@ test('parts over a percent, and the locks among them', () => {
     locks: [{ lock: 'a.Cache', owner: 'loader', seconds: 1.4 }],
   };
   const { parts, locks } = reasons(facts);
-  assert.deepEqual(parts.map((part) => part.text.replace(/ \(.*/, '')), ['lock 60 %', 'waiting for a CPU 40 %']);
+  assert.deepEqual(parts.map((part) => part.text.replace(/ \(.*/, '')), ['lock 60 %', 'run delay 40 %']);
   assert.deepEqual(parts.map((part) => part.to), [{ view: 'flame', type: 'off-cpu', labels: { wait: ['lock'] } }, null]);
   assert.match(locks[0].text, /^a\.Cache held by loader \(/);
   assert.deepEqual(locks[0].to.labels, { lock: ['a.Cache'], lock_owner: ['loader'] });

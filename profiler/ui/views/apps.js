@@ -26,14 +26,14 @@ export function show(answer, { state, store }) {
   const { apps } = answer;
   const node = store.href({ view: 'processes', ...FRESH, labels: null });
   if (apps.length === 0) {
-    return nothing('No Spark application in this time',
+    return nothing('No Spark application in this range',
       answer.windows === 0 ? answer.note : 'The node was sampled, and nothing on it was Spark.',
-      'Start a Spark job on this machine: nothing is added to it, no flag, no jar. Ten seconds later it is here; with Live on, by itself.',
-      h('span', {}, 'If one ran earlier, choose a longer time. Or see ', h('a', { href: node }, 'all processes of this node'), '.'), longer(store));
+      'Start a Spark job on this machine, as you always do: no flag, no jar. Ten seconds later it is here; with Live on, without a refresh.',
+      h('span', {}, 'If one ran earlier, choose a longer range. Or see ', h('a', { href: node }, 'all processes of this node'), '.'), longer(store));
   }
   const most = Math.max(...apps.map((a) => a.cpu_seconds));
   const columns = [
-    { key: 'name', label: 'Application', text: true, value: (a) => a.name ?? a.id, show: (a) => safe(a.name ?? a.id, 90) },
+    { key: 'name', label: 'Application', text: true, wide: true, value: (a) => a.name ?? a.id, show: (a) => safe(a.name ?? a.id, 90) },
     { key: 'id', label: 'Id', text: true, value: (a) => a.id, show: (a) => h('code', {}, safe(a.id, 60)) },
     { key: 'cpu', label: 'CPU, s', value: (a) => a.cpu_seconds, show: (a) => seconds(a.cpu_seconds), bar: (a) => a.cpu_seconds / most, hint: 'CPU time of all its processes on this node, by samples' },
     { key: 'error', label: 'Error', value: (a) => a.sampling_error, show: (a) => plusMinus(a.samples) },
@@ -71,8 +71,8 @@ function longest(answer, state, store) {
 function queries(all, store) {
   const most = Math.max(...all.map(length));
   const columns = [
-    { key: 'name', label: 'Query', plain: true, text: true, value: (q) => q.description, show: (q) => safe(q.description ?? `Query ${q.execution}`, 90) },
-    { key: 'app', label: 'Application', plain: true, text: true, value: (q) => q.app, show: (q) => safe(q.app_name ?? q.app ?? '–', 60) },
+    { key: 'name', label: 'Query', plain: true, text: true, wide: true, value: (q) => q.description, show: (q) => safe(q.description ?? `Query ${q.execution}`, 90) },
+    { key: 'app', label: 'Application', plain: true, text: true, wide: true, value: (q) => q.app, show: (q) => safe(q.app_name ?? q.app ?? '–', 60) },
     { key: 'took', label: 'Took', plain: true, value: length, show: (q) => duration(length(q)), bar: (q) => length(q) / most },
     { key: 'cpu', label: 'CPU, s', plain: true, value: (q) => q.cpu_seconds, show: (q) => seconds(q.cpu_seconds), hint: 'CPU time of its tasks on this node, by samples' },
     { key: 'began', label: 'Began', plain: true, value: (q) => Date.parse(q.begun), show: (q) => instant(Date.parse(q.begun)) },

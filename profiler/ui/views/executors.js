@@ -23,12 +23,12 @@ const cpu = (rows) => {
 export function show(answer, { state, store }) {
   const rows = answer.executors;
   if (rows.length === 0) {
-    return nothing('No executor was seen in this time', answer.windows === 0 ? answer.note : 'Executors of this application run on other nodes, or not at all. Each daemon answers for its own node.');
+    return nothing('No executor was seen in this range', answer.windows === 0 ? answer.note : 'This application’s executors run on other nodes, or it has none. Each daemon answers for its own node.');
   }
   const columns = [
     { key: 'executor', label: 'Executor', text: true, value: (e) => e.executor, show: (e) => safe(e.executor, 30) },
     { key: 'role', label: 'Role', text: true, value: (e) => e.role },
-    ...(state.labels.app ? [] : [{ key: 'app', label: 'Application', text: true, value: (e) => e.app_name ?? e.app, show: (e) => safe(e.app_name ?? e.app, 40) }]),
+    ...(state.labels.app ? [] : [{ key: 'app', label: 'Application', text: true, wide: true, value: (e) => e.app_name ?? e.app, show: (e) => safe(e.app_name ?? e.app, 40) }]),
     ...cpu(rows),
     { key: 'cores', label: 'Cores', value: (e) => e.cores, show: (e) => String(e.cores ?? '–') },
     { key: 'jvm', label: 'JVM', text: true, value: (e) => e.jvm?.version, show: (e) => safe(e.jvm?.version ?? '–', 30) },
@@ -47,13 +47,13 @@ export function show(answer, { state, store }) {
 /** All processes of the node. */
 export function showProcesses(answer, { state, store }) {
   const rows = answer.processes;
-  if (rows.length === 0) return nothing('Nothing was sampled in this time', answer.note ?? '');
+  if (rows.length === 0) return nothing('Nothing was sampled in this range', answer.note ?? '');
   const columns = [
-    { key: 'program', label: 'Program', text: true, value: (p) => p.program || p.labels.process, show: (p) => safe(p.program || p.labels.process || '–', 60) },
+    { key: 'program', label: 'Program', text: true, wide: true, value: (p) => p.program || p.labels.process, show: (p) => safe(p.program || p.labels.process || '–', 60) },
     { key: 'pid', label: 'Pid', value: (p) => p.pid, show: (p) => h('code', {}, String(p.pid)) },
     ...cpu(rows),
     { key: 'role', label: 'Role', text: true, value: (p) => p.labels.role, show: (p) => safe(p.labels.role ?? '–', 30) },
-    { key: 'app', label: 'Application', text: true, value: (p) => p.labels.app_name ?? p.labels.app, show: (p) => safe(p.labels.app_name ?? p.labels.app ?? '–', 50) },
+    { key: 'app', label: 'Application', text: true, wide: true, value: (p) => p.labels.app_name ?? p.labels.app, show: (p) => safe(p.labels.app_name ?? p.labels.app ?? '–', 50) },
     { key: 'user', label: 'User', text: true, value: (p) => p.labels.user, show: (p) => safe(p.labels.user ?? '–', 30) },
   ];
   return table({

@@ -13,8 +13,8 @@ export function chips(state, store, names = {}) {
   const drop = (name, value) => store.set({ ...FRESH, labels: { [name]: (state.labels[name] ?? []).filter((v) => v !== value) } });
   const out = Object.entries(state.labels).flatMap(([name, values]) => values.map((value) => h('span', { class: 'chip', data: { label: name } },
     h('span', { class: 'muted' }, `${name.replaceAll('_', ' ')} `), safe((name === 'app' && names[value]) || value || '(none)', 60),
-    button('×', () => drop(name, value), { class: 'drop', aria: { label: `Take ${name} ${safe(value, 60)} away` } }))));
-  if (state.query) out.push(h('span', { class: 'chip' }, h('code', {}, safe(state.query, 80)), button('×', () => store.set({ query: '' }), { class: 'drop', aria: { label: 'Take the selector away' } })));
+    button('×', () => drop(name, value), { class: 'drop', aria: { label: `Remove ${name} ${safe(value, 60)}` } }))));
+  if (state.query) out.push(h('span', { class: 'chip' }, h('code', {}, safe(state.query, 80)), button('×', () => store.set({ query: '' }), { class: 'drop', aria: { label: 'Remove the selector' } })));
   return out;
 }
 

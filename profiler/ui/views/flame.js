@@ -4,7 +4,7 @@
 // what must be shaped again is shaped, else only drawn.
 
 import { anew, h, say } from '../dom.js';
-import { count, duration, percent, safe } from '../format.js';
+import { count, safe } from '../format.js';
 import { colours, legend } from '../flame/colour.js';
 import { compute } from '../flame/compute.js';
 import { Engine } from '../flame/engine.js';
@@ -115,7 +115,7 @@ export class FlameView {
 
   #empty() {
     const note = this.answer.note ?? this.answer.right?.note ?? this.answer.left?.note;
-    return nothing('No samples here', note ?? kindOf(this.store.state).none, 'Choose a longer time, or take a filter away.', longer(this.store));
+    return nothing('No samples here', note ?? kindOf(this.store.state).none, 'Choose a longer range, or remove a filter.', longer(this.store));
   }
 
   /** The theme has changed. */
@@ -174,18 +174,4 @@ export class FlameView {
     this.engine.close();
     this.graph.close();
   }
-}
-
-/** The totals of a comparison, in words. */
-export function verdict(answer) {
-  const { total, cause, left, right } = answer;
-  if (!total) return null;
-  const more = total.difference > 0 ? 'more' : 'less';
-  const sure = Number.isFinite(total.difference_error) && total.difference_error !== null ? ` ± ${duration(total.difference_error)}` : '';
-  const unit = answer.scale === 'task' ? ' for each task' : '';
-  const equal = answer.scale === 'equal';
-  return h('p', { class: 'verdict' },
-    equal ? `Shares of ${duration(right.cpu_seconds)} on the right and ${duration(left.cpu_seconds)} on the left are compared.`
-      : h('span', {}, 'Right ', h('b', {}, duration(total.right_seconds)), ', left ', h('b', {}, duration(total.left_seconds)), unit, ': ', h('b', {}, `${duration(Math.abs(total.difference))}${sure} ${more}`), total.left_seconds > 0 ? ` (${percent(Math.abs(total.difference) / total.left_seconds, 0)})` : '', '.'),
-    cause ? h('span', {}, ' Most of it comes from ', h('code', {}, safe(cause.name, 160)), '.') : null);
 }

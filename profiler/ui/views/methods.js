@@ -1,6 +1,6 @@
 // Methods as a table: the graph's equal for those who want numbers, or hear the page.
 //
-// In: what is shown. Out: a table by own time and total; of a comparison by difference. A row leads to the method's
+// In: what is shown. Out: a table by self time and total; of a comparison by difference. A row leads to the method's
 // sandwich.
 
 import { h } from '../dom.js';
@@ -12,7 +12,7 @@ import { kept, table } from '../table.js';
 /** The table. Of a comparison `answer` says how many samples each side has. */
 export function methodsTable({ tree }, state, store, answer) {
   const rows = methods(tree);
-  const name = { key: 'name', label: 'Method', text: true, value: (m) => m.frame.name, show: (m) => safe(m.frame.name, 160) };
+  const name = { key: 'name', label: 'Method', text: true, wide: true, value: (m) => m.frame.name, show: (m) => safe(m.frame.name, 160) };
   const kind = { key: 'kind', label: 'Kind', text: true, value: (m) => m.frame.kind, show: (m) => h('span', { class: 'whole-word' }, m.frame.kind.replace('java-', '')) };
   const module = { key: 'module', label: 'From', text: true, value: (m) => m.frame.module ?? '', show: (m) => safe((m.frame.module ?? '').split('/').pop(), 40) };
   return table({
@@ -32,7 +32,7 @@ function plain(tree, unit) {
     { key: `${key}-share`, label: '%', value: (m) => m[of][0], show: (m) => percent(m[of][0] / whole), hint: 'Of all that is shown' },
     { key: `${key}-error`, label: 'Error', value: (m) => -m[of][1], show: (m) => h('span', { class: 'muted' }, plusMinus(m[of][1])), hint: 'Sampling error' },
   ];
-  return [...column('own', 'Itself', 'own', 1, 'In the method itself'), ...column('sum', 'Total', 'sum', 1, 'In it and all that it calls')];
+  return [...column('own', 'Self', 'own', 1, 'In the method alone'), ...column('sum', 'Total', 'sum', 1, 'In the method and all that it calls')];
 }
 
 /** A difference's error, of the seconds `[right, left]` of a method. */
@@ -48,12 +48,12 @@ function compared(rows, error) {
     { key: `${key}-left`, label: 'Left', value: (m) => m[of][1], show: (m) => duration(m[of][1]) },
     { key: `${key}-right`, label: 'Right', value: (m) => m[of][0], show: (m) => duration(m[of][0]) },
     { key, label: text, value: (m) => m[of][0] - m[of][1], show: (m) => signed(duration(m[of][0] - m[of][1]), m[of][0] - m[of][1]), bar: bar ? (m) => Math.abs(m[of][0] - m[of][1]) / most : undefined, hint: 'Right less left' },
-    { key: `${key}-error`, label: 'Error', value: (m) => error(m[of]), show: (m) => within(m[of], error(m[of])), hint: 'Standard error of the difference; a difference below twice that may be none' },
+    { key: `${key}-error`, label: 'Error', value: (m) => error(m[of]), show: (m) => within(m[of], error(m[of])), hint: 'Standard error of the difference; a difference of less than twice that may be chance' },
   ];
-  return [...difference('own', 'Itself, difference', 'own', true), ...difference('sum', 'Total, difference', 'sum', false)];
+  return [...difference('own', 'Self, difference', 'own', true), ...difference('sum', 'Total, difference', 'sum', false)];
 }
 
 function within(pair, error) {
   const is = Math.abs(pair[0] - pair[1]) < 2 * error;
-  return h('span', { class: is ? 'muted' : '' }, `± ${duration(error)}`, is ? ', within it' : '');
+  return h('span', { class: is ? 'muted' : '' }, `± ${duration(error)}`, is ? ', within error' : '');
 }

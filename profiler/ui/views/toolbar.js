@@ -29,7 +29,7 @@ export class Toolbar {
       invert: toggle('Callers first', false, (on) => set({ invert: on ? '1' : '', focus: '', zoom: '' }), { id: 'invert', title: 'Each stack from its last frame up: what the CPU was in, and who called it' }),
       kernel: toggle('Hide kernel', false, (on) => this.#hide('kernel', on), { id: 'hide-kernel' }),
       jvm: toggle('Hide JVM', false, (on) => this.#hide('jvm', on), { id: 'hide-jvm', title: 'Frames of libjvm.so and the JVM’s stubs; their time goes to who called them' }),
-      colour: select('Colour', [['kind', 'kind of code'], ['package', 'package'], ['self', 'own time']], 'kind', (colour) => set({ colour }), { id: 'colour' }),
+      colour: select('Colour', [['kind', 'kind of code'], ['package', 'package'], ['self', 'self time']], 'kind', (colour) => set({ colour }), { id: 'colour' }),
       contrast: select('Colour', [['redblue', 'red and blue'], ['orangeblue', 'orange and blue (for all eyes)']], 'redblue', (contrast) => set({ contrast }), { id: 'contrast' }),
       width: select('Width', [['both', 'both sides'], ['right', 'right side'], ['left', 'left side']], 'both', (width) => set({ width, zoom: '' }), { id: 'width' }),
       scale: select('Compare', [['equal', 'shares'], ['absolute', 'times']], 'equal', (scale) => set({ scale }), { id: 'scale' }),
@@ -56,7 +56,7 @@ export class Toolbar {
   /** A field for the beginnings of names whose code is shown alone. */
   #only(set) {
     this.own = h('input', { type: 'search', id: 'only', placeholder: 'com.example', maxlength: '500', spellcheck: 'false', autocomplete: 'off', on: { change: (e) => set({ only: e.target.value.trim(), zoom: '' }) } });
-    return h('label', { class: 'field', title: 'Only frames whose names begin so, with commas several; the time of what they call is theirs' }, h('span', {}, 'Only code of'), this.own);
+    return h('label', { class: 'field', title: 'Only frames whose names begin so, several with commas; what they call counts as their self time' }, h('span', {}, 'Only code of'), this.own);
   }
 
   #hide(name, on) {

@@ -20,7 +20,7 @@ pub(super) static CPU: KindFacts = KindFacts {
     picture: Scale { unit: "ms", of: 1e6 },
     error: sampling_error,
     colour: [45.0, 0.15, 0.72],
-    none: "What is selected did not run on a CPU in this time: it slept, waited, or was elsewhere.",
+    none: "No CPU time in this selection: its threads slept, waited, or were elsewhere.",
 };
 
 /// perf's software event (kernel/events/core.c, PERF_COUNT_SW_PAGE_FAULTS): minor and major faults of user memory, in
@@ -41,7 +41,7 @@ pub(super) static PAGE_FAULTS: KindFacts = KindFacts {
     picture: Scale { unit: "faults", of: 1.0 },
     error: sampling_error,
     colour: [160.0, 0.12, 0.7],
-    none: "What is selected touched no new memory in this time, or page faults are not sampled: --events cpu,off-cpu,page-faults.",
+    none: "No page faults in this selection, or they are not sampled: --events cpu,off-cpu,page-faults.",
 };
 
 /// perf's software event PERF_COUNT_SW_PAGE_FAULTS_MAJ, which counts in PERF_COUNT_SW_PAGE_FAULTS as well. A few thousand a
@@ -62,7 +62,7 @@ pub(super) static MAJOR_FAULTS: KindFacts = KindFacts {
     picture: Scale { unit: "faults", of: 1.0 },
     error: sampling_error,
     colour: [190.0, 0.12, 0.7],
-    none: "Nothing was read for memory of what is selected in this time, or major page faults are not sampled: --events cpu,off-cpu,major-faults.",
+    none: "No major page faults in this selection, or they are not sampled: --events cpu,off-cpu,major-faults.",
 };
 
 /// perf's software event PERF_COUNT_SW_CONTEXT_SWITCHES, of the thread that leaves (kernel/events/core.c,
@@ -85,7 +85,7 @@ pub(super) static SWITCHES: KindFacts = KindFacts {
     picture: Scale { unit: "switches", of: 1.0 },
     error: sampling_error,
     colour: [330.0, 0.1, 0.7],
-    none: "What is selected left no CPU in this time, or context switches are not sampled: --events cpu,off-cpu,context-switches.",
+    none: "No context switches in this selection, or they are not sampled: --events cpu,off-cpu,context-switches.",
 };
 
 /// Events that a user named, each with its own period: a sample weighs what it stands for. Several are told apart by the label
@@ -106,7 +106,7 @@ pub(super) static EVENT: KindFacts = KindFacts {
     picture: Scale { unit: "events", of: 1.0 },
     error: sampling_error,
     colour: [70.0, 0.12, 0.72],
-    none: "None of the named events was met in what is selected in this time, or none is sampled: --events cpu,off-cpu,block:block_rq_issue.",
+    none: "No named events in this selection, or none are sampled: --events cpu,off-cpu,block:block_rq_issue.",
 };
 
 /// What `block_rq_issue` and `block_rq_complete` tell: how long a device had a request. Several at once count each, so that a
@@ -127,7 +127,7 @@ pub(super) static BLOCK_IO: KindFacts = KindFacts {
     picture: Scale { unit: "ms", of: 1e6 },
     error: sampling_error,
     colour: [220.0, 0.12, 0.68],
-    none: "What is selected sent no request to a disk in this time, or these are not sampled: --events cpu,off-cpu,block-io.",
+    none: "No disk requests in this selection, or they are not sampled: --events cpu,off-cpu,block-io.",
 };
 
 /// Waits of threads that run a task, each as long as it lasted (profiler-ebpf, `waiter.rs`): amounts are exact, and
@@ -150,7 +150,7 @@ pub(super) static OFF_CPU: KindFacts = KindFacts {
     picture: Scale { unit: "ms", of: 1e6 },
     error: sampling_error,
     colour: [250.0, 0.12, 0.7],
-    none: "What is selected did not wait in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.",
+    none: "No waits in this selection, or they are not sampled: --events cpu,off-cpu. Only waits of threads that run a task are.",
 };
 
 /// Of waits those for a monitor, a lock of java.util.concurrent or a native one: what async-profiler calls `lock`. Named as Go's
@@ -171,7 +171,7 @@ pub(super) static LOCK: KindFacts = KindFacts {
     picture: Scale { unit: "ms", of: 1e6 },
     error: sampling_error,
     colour: [15.0, 0.13, 0.68],
-    none: "What is selected waited for no lock in this time, or waits are not sampled: --events cpu,off-cpu. Threads that run a task are.",
+    none: "No waits for locks in this selection, or waits are not sampled: --events cpu,off-cpu. Only waits of threads that run a task are.",
 };
 
 /// What HotSpot's AllocTracer reports: of a new thread-local buffer (TLAB) all its bytes, by the object that did not
@@ -194,7 +194,7 @@ pub(super) static ALLOC: KindFacts = KindFacts {
     picture: Scale { unit: "MiB", of: 1_048_576.0 },
     error: sampling_error,
     colour: [95.0, 0.12, 0.74],
-    none: "What is selected allocated nothing in JVMs in this time, or allocations are not sampled: --events cpu,off-cpu,alloc. Status tells JVMs that cannot be.",
+    none: "No allocations by JVMs in this selection, or they are not sampled: --events cpu,off-cpu,alloc. The status says of which JVMs they cannot be.",
 };
 
 /// What async-profiler calls `wall`, for threads that run a task; of others it holds their time on a CPU. The time in
@@ -215,5 +215,5 @@ pub(super) static WALL: KindFacts = KindFacts {
     picture: Scale { unit: "ms", of: 1e6 },
     error: sampling_error,
     colour: [300.0, 0.1, 0.7],
-    none: "What is selected neither ran nor, as far as waits are sampled, waited in this time: --events cpu,off-cpu.",
+    none: "No CPU time and no sampled waits in this selection: --events cpu,off-cpu.",
 };
