@@ -76,6 +76,42 @@ fn ensure_kept(
     Ok(())
 }
 
+/// Queries, the operators and the plan of one, runs, and two parts of a run compared: as the node that recorded them says.
+fn ensure_archive_says_the_same(daemon: &Daemon, server: &Daemon, app: &str, range: &str) -> Result<()> {
+    let time = |name: &str| -> Result<u64> {
+        let value = range.split('&').find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
+        Ok(value.context("a time")?.parse()?)
+    };
+    let (from, until) = (time("from")?, time("until")?);
+    let half = (from + until) / 2;
+    let sql = format!("/api/v1/sql?app={app}&{range}");
+    let queries = daemon.json(&sql)?["queries"].as_array().context("no queries")?.clone();
+    let query = queries.iter().find(|query| query["execution"].is_u64()).context("no query with a number")?;
+    println!("{} queries; one is {query}", queries.len());
+    let sides = format!("left.from={from}&left.until={half}&right.from={half}&right.until={until}");
+    let questions: [(String, &[&str]); 4] = [
+        (sql.clone(), &["queries"]),
+        (format!("{sql}&execution={}", query["execution"]), &["operators", "plan"]),
+        (format!("/api/v1/runs?job=emberscope-demo&{range}"), &["runs"]),
+        (
+            format!("/api/v1/compare?left.app={app}&right.app={app}&{sides}"),
+            &["whole", "queries", "stages", "operators", "methods"],
+        ),
+    ];
+    for (question, parts) in questions {
+        let of = |answer: Value| -> Vec<Value> { parts.iter().map(|part| answer[part].clone()).collect() };
+        let want = of(daemon.json(&question)?);
+        ensure!(want.iter().all(|part| !part.is_null()), "{question}: {want:?}");
+        let mut got = Vec::new();
+        let same = wait_for("the archive's answer", VISIBLE, || {
+            got = of(server.json(&question)?);
+            Ok((got == want).then_some(()))
+        });
+        ensure!(same.is_ok(), "{question}: the node says {want:?}, the archive {got:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn names_of_stages_outlive_the_driver_the_daemon_and_the_node() -> Result<()> {
     let Some(here) = Here::or_skip("names_of_stages_outlive_the_driver_the_daemon_and_the_node") else {
@@ -122,6 +158,8 @@ fn names_of_stages_outlive_the_driver_the_daemon_and_the_node() -> Result<()> {
         Ok(asked.filter(|(names, _)| live.keys().all(|stage| names.contains_key(stage))))
     })?;
     ensure_kept("from the archive", &live, &asked)?;
+    let range = question.split_once('&').map_or("", |(_, range)| range);
+    ensure_archive_says_the_same(&daemon, &server, &app, range)?;
     ensure!(server.stop()?.success() && daemon.stop()?.success());
     Ok(())
 }

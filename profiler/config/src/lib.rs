@@ -19,7 +19,7 @@ mod words;
 pub use choice::{Executors, Fraction, Names, Price};
 pub use events::{Events, Sampled};
 pub use file::read_file;
-pub use paths::{FilePath, LogDirs, SocketPath};
+pub use paths::{FilePath, LogDirs, LogPlace, SocketPath};
 pub use record::{RecordConfig, SelectError};
 pub use settings::{DaemonConfig, Settings};
 pub use units::{ByteSize, Interval, UnitError};

@@ -1,6 +1,6 @@
 //! Settings that are paths.
 
-use super::values::{Refused, refused};
+use super::values::{ArchiveUrl, Refused, refused};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -29,16 +29,41 @@ impl fmt::Display for FilePath {
     }
 }
 
-/// Most directories of event logs.
+/// Most places of event logs.
 const MAX_DIRS: usize = 8;
+/// What Hadoop's file systems call a storage, and what we do.
+const STORAGE: [(&str, &str); 2] = [("s3a://", "s3://"), ("abfss://", "abfs://")];
 
-/// Directories in which Spark's drivers write their event logs.
+/// A place where Spark's drivers write their event logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogDirs(Vec<PathBuf>);
+pub enum LogPlace {
+    /// A directory of this machine: its absolute path.
+    Dir(PathBuf),
+    /// A URL of an object store or of HDFS, as an archive has it.
+    Url(String),
+}
+
+impl LogPlace {
+    /// As `spark.eventLog.dir` names it: `/a`, `file:/a`, `file:///a`, `s3a://bucket/a`.
+    fn read(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if text.contains("://") && !text.starts_with("file:") {
+            let ours = STORAGE.iter().find_map(|(theirs, ours)| Some(format!("{ours}{}", text.strip_prefix(theirs)?)));
+            let url: ArchiveUrl = ours.as_deref().unwrap_or(text).parse().ok()?;
+            return Some(Self::Url(url.to_string()));
+        }
+        let path = text.strip_prefix("file://").or_else(|| text.strip_prefix("file:")).unwrap_or(text);
+        (path.starts_with('/') && !path.contains('\0')).then(|| Self::Dir(path.into()))
+    }
+}
+
+/// Places in which Spark's drivers write their event logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogDirs(Vec<LogPlace>);
 
 impl LogDirs {
-    /// The absolute paths, in the order in which they are looked through.
-    pub fn get(&self) -> &[PathBuf] {
+    /// In the order in which they are looked through.
+    pub fn get(&self) -> &[LogPlace] {
         &self.0
     }
 }
@@ -46,16 +71,11 @@ impl LogDirs {
 impl FromStr for LogDirs {
     type Err = Refused;
     fn from_str(text: &str) -> Result<Self, Refused> {
-        // As `spark.eventLog.dir` names it: file:/a and file:///a.
-        let dir = |text: &str| {
-            let text = text.trim();
-            let path = text.strip_prefix("file://").or_else(|| text.strip_prefix("file:")).unwrap_or(text);
-            (path.starts_with('/') && !path.contains('\0')).then(|| PathBuf::from(path))
-        };
-        let dirs = text.split(',').map(dir).collect::<Option<Vec<_>>>().filter(|dirs| dirs.len() <= MAX_DIRS);
+        let places = text.split(',').map(LogPlace::read).collect::<Option<Vec<_>>>();
+        let dirs = places.filter(|places| places.len() <= MAX_DIRS);
         let allowed = format!(
-            "at most {MAX_DIRS} directories of this machine, such as /var/log/spark-events or file:///tmp/spark-events, with \
-             commas between; of a log elsewhere `emberscope import --event-log` reads a copy"
+            "at most {MAX_DIRS} directories of this machine, or URLs (s3://, gs://, abfs://, hdfs://), such as \
+             /var/log/spark-events or s3a://bucket/spark-events, separated by commas"
         );
         dirs.map_or_else(|| refused(allowed), |dirs| Ok(Self(dirs)))
     }
@@ -63,7 +83,11 @@ impl FromStr for LogDirs {
 
 impl fmt::Display for LogDirs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(","))
+        let text = |place: &LogPlace| match place {
+            LogPlace::Dir(path) => path.display().to_string(),
+            LogPlace::Url(url) => url.clone(),
+        };
+        f.write_str(&self.0.iter().map(text).collect::<Vec<_>>().join(","))
     }
 }
 
@@ -107,12 +131,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_of_logs_are_of_this_machine() {
+    fn places_of_logs_are_directories_and_storage() {
         let many = ["/a"; 9].join(",");
         takes::<LogDirs>(
-            &["/var/log/spark-events", "/a,/b c/d"],
-            &["", "logs", "hdfs://nn/spark-logs", "s3a://bucket/logs", "/a,", "file://host/a", &many],
+            &["/var/log/spark-events", "/a,/b c/d", "hdfs://nn/spark-logs,/a", "s3://bucket/logs"],
+            &["", "logs", "ftp://host/logs", "s3://", "s3://b/x?key=1", "/a,", "file://host/a", &many],
         );
+        let urls: LogDirs = "s3a://bucket/logs, abfss://logs@etl.dfs.core.windows.net/spark".parse().unwrap();
+        assert_eq!(urls.to_string(), "s3://bucket/logs,abfs://logs@etl.dfs.core.windows.net/spark");
         let dirs: LogDirs = "file:/a,file:///b, /c".parse().unwrap();
         assert_eq!(dirs.to_string(), "/a,/b,/c");
     }

@@ -153,9 +153,10 @@ settings! {
     /// Spark history servers (or drivers) elsewhere to ask for names of stages, jobs, SQL descriptions and Spark's own
     /// figures: a comma list of at most 8 URLs, http only.
     optional spark_url ("spark-url", "URLS"): SparkUrls = "http://history:18080";
-    /// Directories where Spark's drivers on this node write event logs (spark.eventLog.dir): a comma list. When a
-    /// driver ends, and every half hour while it runs, its own log is read for names that its REST API did not give.
-    optional event_logs ("event-logs", "DIRS"): LogDirs = "/var/log/spark-events";
+    /// Where Spark's drivers on this node write event logs (spark.eventLog.dir): a comma list of directories and of URLs
+    /// in an object store or HDFS. When a driver ends, and in directories every half hour while it runs, its own log is
+    /// read for names that its REST API did not give. Whoever may write to a URL is believed.
+    optional event_logs ("event-logs", "PLACES"): LogDirs = "/var/log/spark-events";
     /// debuginfod servers to ask for the symbols of stripped programs and libraries that have no debug file on the
     /// node: a comma list of at most 8 URLs. They learn the build ids of what runs here. What they send is kept in
     /// data-dir, up to 2 GiB.

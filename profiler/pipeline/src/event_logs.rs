@@ -1,14 +1,16 @@
 //! Reads the event logs of applications whose drivers are or were on this node, for what their REST API did not tell: it is
 //! off, or something happened after it was asked last.
 //!
-//! In: directories, applications with the user of their driver. Out: facts for the store. A log is read when its driver has
-//! ended, and every half hour before, for a fact is found with windows of the hour before it. It is believed only if it is the
-//! driver's user's own file and tells of that application. What is read is bounded ([`BOUNDS`]), at the lowest priority; who
+//! In: directories and URLs, applications with the user of their driver. Out: facts for the store. A log is read when its driver has
+//! ended, and every half hour before, for a fact is found with windows of the hour before it; one elsewhere is brought here at the
+//! end alone. It is believed only if it is the driver's user's own file, where that can be told, and tells of that application. What is read is bounded ([`BOUNDS`]), at the lowest priority; who
 //! waits for a directory that does not answer is this thread alone. Limits: [`MAX_APPS`] applications, [`MAX_OF_USER`] of a user, [`TRIES`] of a log
 //! that has no end yet. An application that ended while no daemon ran is not looked for: `emberscope import --event-log`.
 
+use super::far_logs::{FarLogError, FarLogs};
 use super::spark_words::Given;
 use crate::Lifecycle;
+use emberscope_config::LogPlace;
 use emberscope_import::{Bounds, EventLog, EventLogFacts, ImportError};
 use emberscope_model::{
     Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WallTime,
@@ -40,6 +42,8 @@ const MAX_LOGS: usize = 4;
 const SEEN: Duration = Duration::from_secs(3600);
 /// Of a log: some 15 MB of memory at the most while it is read.
 const BOUNDS: Bounds = Bounds { log: 2 << 30, line: 4 << 20, each: 4_000, operators: 20_000 };
+/// Of a log elsewhere: bytes that are brought here, as it is packed.
+const BROUGHT: u64 = 256 << 20;
 /// A log of 2 GiB takes a minute or two.
 const STUCK: Duration = Duration::from_secs(900);
 /// The lowest priority.
@@ -58,7 +62,9 @@ struct App {
 pub(super) struct EventLogs {
     /// It may end while a log is read from a directory that does not answer.
     store: Weak<dyn Store>,
-    dirs: Vec<PathBuf>,
+    places: Vec<LogPlace>,
+    /// Where logs from elsewhere lie while they are read.
+    brought: PathBuf,
     apps: BTreeMap<String, App>,
     /// How long logs of a user were read: who took more of the thread's time comes later.
     spent: BTreeMap<u32, Duration>,
@@ -66,10 +72,11 @@ pub(super) struct EventLogs {
 
 impl EventLogs {
     /// Nothing was read yet.
-    pub fn new(store: &Arc<dyn Store>, dirs: &[PathBuf]) -> Self {
+    pub fn new(store: &Arc<dyn Store>, places: &[LogPlace], brought: PathBuf) -> Self {
         Self {
             store: Arc::downgrade(store),
-            dirs: dirs.to_vec(),
+            places: places.to_vec(),
+            brought,
             apps: BTreeMap::new(),
             spent: BTreeMap::new(),
         }
@@ -118,8 +125,13 @@ impl EventLogs {
         }
         // It is not needed while the log is read, which may take long.
         drop(store);
-        let logs = find(&self.dirs, name, app.user);
-        let read: Vec<EventLogFacts> = logs.iter().filter_map(|log| told(log, name)).collect();
+        let logs = find(&self.places, name, app.user);
+        let mut read: Vec<EventLogFacts> = logs.iter().filter_map(|log| told(log, name)).collect();
+        // One that goes on being written is not there yet in an object store, and would be brought again and again.
+        if app.ended.is_some() && read.is_empty() {
+            read = self.places.iter().flat_map(|place| from_afar(place, name, &self.brought)).collect();
+        }
+        let found = !logs.is_empty() || !read.is_empty();
         let Some(store) = self.store.upgrade() else { return true };
         let mut is_whole = !read.is_empty();
         for told in read {
@@ -134,8 +146,8 @@ impl EventLogs {
         };
         *tries += 1;
         app.due = now + AFTER * 4_u32.saturating_pow(*tries);
-        if logs.is_empty() && *tries >= TRIES {
-            tracing::info!(app = %name, dirs = ?self.dirs, "there is no event log of the driver's user here");
+        if !found && *tries >= TRIES {
+            tracing::info!(app = %name, places = ?self.places, "there is no event log of the driver's user");
         }
         is_whole || *tries >= TRIES
     }
@@ -157,9 +169,10 @@ fn is_kept(store: &dyn Store, app: &str) -> bool {
 }
 
 /// The logs of an application that are its user's.
-fn find(dirs: &[PathBuf], app: &str, user: u32) -> Vec<EventLog> {
+fn find(places: &[LogPlace], app: &str, user: u32) -> Vec<EventLog> {
     let mut found = Vec::new();
-    for dir in dirs {
+    for place in places {
+        let LogPlace::Dir(dir) = place else { continue };
         match EventLog::find(dir, Some(app)) {
             Ok(logs) => found.extend(logs.into_iter().filter(|log| is_of(log, user))),
             Err(ImportError::NoLog) => {}
@@ -171,6 +184,38 @@ fn find(dirs: &[PathBuf], app: &str, user: u32) -> Vec<EventLog> {
     // The last attempt's is the newest.
     found.drain(..found.len().saturating_sub(MAX_LOGS));
     found
+}
+
+/// What the logs of an application in another storage tell: they are brought here one by one, and go when they are read. Whose
+/// they are is not told there, so who may write there is believed.
+fn from_afar(place: &LogPlace, app: &str, brought: &Path) -> Vec<EventLogFacts> {
+    let LogPlace::Url(url) = place else { return Vec::new() };
+    let read = || -> Result<Vec<EventLogFacts>, FarLogError> {
+        let mut far = FarLogs::open(url)?;
+        let mut logs = far.find(Some(app))?;
+        logs.drain(..logs.len().saturating_sub(MAX_LOGS));
+        let mut facts = Vec::new();
+        for log in &logs {
+            // What an earlier reading that ended in the middle left, too.
+            let _ = std::fs::remove_dir_all(brought);
+            std::fs::create_dir_all(brought)?;
+            let disk = rustix::fs::statvfs(brought).map_err(io::Error::from)?;
+            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+            match far.bring(log, brought, BROUGHT.min(free / 2)) {
+                Ok(here) => facts.extend(told(&here, app)),
+                Err(error) => tracing::warn!(%url, %error, "an event log cannot be brought"),
+            }
+        }
+        Ok(facts)
+    };
+    let facts = read().unwrap_or_else(|error| {
+        if !matches!(error, FarLogError::NoLog(_)) {
+            tracing::warn!(%url, %error, "event logs cannot be looked for");
+        }
+        Vec::new()
+    });
+    let _ = std::fs::remove_dir_all(brought);
+    facts
 }
 
 fn is_of(log: &EventLog, user: u32) -> bool {

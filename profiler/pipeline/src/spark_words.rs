@@ -180,7 +180,8 @@ pub(super) fn keep(
     life: &Lifecycle,
 ) -> io::Result<Option<JoinHandle<()>>> {
     if let Some(dirs) = &config.event_logs {
-        let (logs, places) = (EventLogs::new(store, dirs.get()), places.clone());
+        let brought = config.data_dir.get().join("event-logs");
+        let (logs, places) = (EventLogs::new(store, dirs.get(), brought), places.clone());
         event_logs::start(logs, move || places.users_of_drivers(), life.clone())?;
     }
     if !config.ask_drivers {

@@ -38,7 +38,8 @@ fn here() -> Here {
         partial: false,
     });
     let (dir, store): (_, Arc<dyn Store>) = (tempfile::tempdir().unwrap(), Arc::new(store));
-    let logs = EventLogs::new(&store, &[dir.path().to_owned()]);
+    let brought = dir.path().join("brought");
+    let logs = EventLogs::new(&store, &[LogPlace::Dir(dir.path().to_owned())], brought);
     Here { dir, store, logs, now: Instant::now() }
 }
 
@@ -126,6 +127,21 @@ fn what_is_not_its_users_or_not_its_own_is_not_believed() {
     std::os::unix::fs::symlink(&elsewhere, here.dir.path().join("app-1")).unwrap();
     here.look(1000, None);
     assert!(here.kept().is_empty(), "a link");
+}
+
+#[test]
+fn a_log_elsewhere_is_brought_when_its_driver_has_ended() {
+    let mut here = here();
+    let there = tempfile::tempdir().unwrap();
+    fs::write(there.path().join("app-1"), [START, END].concat()).unwrap();
+    here.logs.places = vec![LogPlace::Url(format!("file://{}", there.path().display()))];
+    here.look(0, Some(me() + 1));
+    here.look(EVERY.as_secs(), Some(me() + 1));
+    assert!(here.kept().is_empty(), "its driver runs");
+    here.look(EVERY.as_secs() + 10, None);
+    here.look(EVERY.as_secs() + 30, None);
+    assert_eq!(here.kept(), ["count at App.scala:7"]);
+    assert!(here.logs.apps.is_empty() && !here.logs.brought.exists());
 }
 
 #[test]
