@@ -166,13 +166,13 @@ fn in_the_page(daemon: &Daemon, left: &str, right: &str) -> Result<()> {
             "[...document.querySelectorAll('section.table')].find((t) => t.querySelector('h2').textContent === '{caption}')"
         )
     };
-    seen.browser.wait(&format!("Boolean({})", of("Methods")))?;
+    seen.browser.wait(&format!("Boolean({})", of("Methods, by self time")))?;
     let text = seen.browser.js("return document.body.innerText")?;
     ensure!(
         text.as_str().is_some_and(|text| text.contains("Settings that differ") && text.contains(SETTING.0)),
         "{text}"
     );
-    let first = format!("return {}.querySelector('tbody th').textContent", of("Methods"));
+    let first = format!("return {}.querySelector('tbody th').textContent", of("Methods, by self time"));
     let method = seen.browser.js(&first)?;
     ensure!(method == "Nightly.score", "the first method is {method}");
     seen.browser.js(&format!("{}.querySelector('tbody a').click()", of("Stages")))?;
