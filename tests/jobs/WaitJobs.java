@@ -170,9 +170,12 @@ public final class WaitJobs {
     static long writesFile(int times, int millis) throws IOException {
         long begun = stoodStill();
         Path path = Files.createTempFile("wait", ".data");
+        // One for all writes: a collector that makes room for more is a wait for the collector.
+        ByteBuffer data = ByteBuffer.allocate(256 << 10);
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
             for (int i = 0; i < 20 * times; i++) {
-                channel.write(ByteBuffer.allocate(256 << 10));
+                data.clear();
+                channel.write(data);
                 channel.force(true);
             }
         } finally {
