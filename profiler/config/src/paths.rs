@@ -48,7 +48,9 @@ impl LogPlace {
     fn read(text: &str) -> Option<Self> {
         let text = text.trim();
         if text.contains("://") && !text.starts_with("file:") {
-            let ours = STORAGE.iter().find_map(|(theirs, ours)| Some(format!("{ours}{}", text.strip_prefix(theirs)?)));
+            let ours = STORAGE
+                .iter()
+                .find_map(|(theirs, ours)| Some(format!("{ours}{}", text.strip_prefix(theirs)?)));
             let url: ArchiveUrl = ours.as_deref().unwrap_or(text).parse().ok()?;
             return Some(Self::Url(url.to_string()));
         }
