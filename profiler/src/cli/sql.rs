@@ -197,7 +197,7 @@ impl Rows for Operators {
             Some(shares.fold(0.0, |sum, share| sum + share))
         };
         table.note(format!(
-            "attributed to operators {}, to some in one loop {}, to generated code with no known operator {}, to Spark's work \
+            "attributed to operators {}, to some in one loop {}, to generated code with no known operator {}, to Spark's or another engine's work \
              around them {}, unknown {}",
             percent(part("operator")),
             percent(part("fused")),
@@ -261,7 +261,7 @@ mod tests {
         result.unwrap();
         assert!(printed.contains("query 12: nightly: 8 samples"), "{printed}");
         let note = "attributed to operators 75.00 %, to some in one loop 12.50 %, to generated code with no known operator \
-                    12.50 %, to Spark's work around them 0.00 %, unknown 0.00 %";
+                    12.50 %, to Spark's or another engine's work around them 0.00 %, unknown 0.00 %";
         assert!(printed.contains(note), "{printed}");
     }
 }

@@ -60,8 +60,9 @@ fn asked(key: LabelKey, line: &[OsString]) -> Option<Vec<String>> {
         token_file: word(line, "--token-file").map(PathBuf::from),
     };
     let client = client.client().ok()?;
-    let values = |key: LabelKey| -> Option<Vec<String>> {
-        let path = route::LABEL_VALUES.path.replace("{name}", key.name());
+    let values = |of: LabelKey| -> Option<Vec<String>> {
+        let path = route::LABEL_VALUES.path.replace("{name}", of.name());
+        // What stands behind the flag that is completed is no choice yet, whichever label its value may be of.
         let (_, found) = client.get_json::<LabelValues>(&path, &params(key, line)).ok()?;
         Some(found.values.into_iter().map(|value| value.value).collect())
     };
