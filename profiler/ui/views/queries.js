@@ -59,7 +59,7 @@ function waiting(rows) {
       exact('delay', 'Run delay, s', (e) => e.run_delay_seconds, 'Its tasks’ own threads were ready to run, and every CPU was busy'),
       exact('blocked', 'Blocked, s', (e) => Math.max(0, e.blocked_seconds), 'They were neither running nor ready to run'),
     ] : []),
-    ...(rows.some((q) => q.waited) ? [{ key: 'waited', label: 'Waited for', text: true, wide: true, value: waitedFor, show: (q) => waitedFor(q) || '–' }] : []),
+    ...(rows.some((q) => q.waited) ? [{ key: 'waited', label: 'Waiting for', text: true, wide: true, value: waitedFor, show: (q) => waitedFor(q) || '–' }] : []),
   ];
 }
 
