@@ -182,3 +182,10 @@ pub struct LedgerTotal {
     /// From the first stretch's start to the last one's end.
     pub seen: TimeRange,
 }
+
+impl LedgerTotal {
+    /// A label's value; None where that key was not asked for.
+    pub fn label(&self, key: LabelKey) -> Option<&Arc<str>> {
+        self.labels.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+}

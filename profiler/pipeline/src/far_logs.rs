@@ -16,6 +16,8 @@ use tokio::runtime::Runtime;
 const MAX_FILES: usize = 200_000;
 /// Bytes of a log, as it is packed.
 const MAX_BYTES: u64 = 64 << 30;
+/// Of the free space of the file system here, what a log may take.
+const PART: u64 = 2;
 
 /// Why a log is not here.
 #[derive(Debug, thiserror::Error)]
@@ -101,12 +103,13 @@ impl FarLogs {
         if logs.is_empty() { Err(FarLogError::NoLog(self.url.clone())) } else { Ok(logs) }
     }
 
-    /// Brings a log into a directory that is empty, where `room` bytes may be written.
+    /// Brings a log of up to `most` bytes into a directory that is empty, if it takes no more than half of the free space there.
     ///
     /// # Errors
     /// [`FarLogError`], but for [`FarLogError::NoLog`]. What was written then stays.
-    pub fn bring(&self, log: &FarLog, dir: &Path, room: u64) -> Result<EventLog, FarLogError> {
-        let room = room.min(MAX_BYTES);
+    pub fn bring(&self, log: &FarLog, dir: &Path, most: u64) -> Result<EventLog, FarLogError> {
+        let disk = rustix::fs::statvfs(dir).map_err(io::Error::from)?;
+        let room = most.min(MAX_BYTES).min(disk.f_bavail.saturating_mul(disk.f_frsize) / PART);
         let too_large = |bytes| FarLogError::Room { name: log.name.clone(), bytes, room };
         if log.bytes > room {
             return Err(too_large(log.bytes));

@@ -5,6 +5,7 @@
 //! error 1/sqrt(n), and a share p of n samples the absolute standard error sqrt(p(1-p)/n). Skew from a
 //! program that runs in step with the sampling clock is not in it.
 
+use super::error::ApiError;
 use super::run::Rendered;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use emberscope_api as api;
@@ -126,6 +127,18 @@ fn header_text(name: &str) -> String {
 pub fn json(mut headers: HeaderMap, body: &Value) -> Rendered {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Rendered { headers, body: body.to_string().into() }
+}
+
+/// Metrics, in Prometheus's text format.
+///
+/// # Errors
+/// They could not be written.
+pub fn metrics(text: prometheus::Result<String>) -> Result<Rendered, ApiError> {
+    let text = text.map_err(|error| ApiError::internal(format!("The metrics cannot be written: {error}")))?;
+    let mut headers = HeaderMap::new();
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    headers.insert(header::CONTENT_TYPE, kind);
+    Ok(Rendered { headers, body: text.into() })
 }
 
 /// A JSON answer about samples.

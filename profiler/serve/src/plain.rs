@@ -3,13 +3,13 @@
 //! In: the state. Out: short answers.
 
 use super::ServeState;
-use super::answer::json;
+use super::answer::{self, json};
 use super::error::{ApiError, shown};
 use super::health;
 use super::params::Params;
-use super::run::{Rendered, Size};
+use super::run::Size;
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use emberscope_api::{Disk, Failing, Resolution, SetAside, Status, Store, route};
 use emberscope_model::WallTime;
@@ -44,11 +44,7 @@ pub async fn metrics(State(state): State<Arc<ServeState>>) -> Response {
     let work = Arc::clone(&state);
     let work = move || {
         let text = work.metrics.text(&work.store.usage(), work.store.disk().as_ref(), (work.ready)().is_ok());
-        let text = text.map_err(|e| ApiError::internal(format!("The metrics cannot be written: {e}")))?;
-        let mut headers = HeaderMap::new();
-        let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-        headers.insert(header::CONTENT_TYPE, kind);
-        Ok(Rendered { headers, body: text.into() })
+        answer::metrics(text)
     };
     state.queries.run(Size::Sums, work).await
 }

@@ -139,8 +139,7 @@ pub fn tasks(store: &dyn Store, query: &Query) -> Result<Vec<Task>, ApiError> {
     query.selection.matchers.push(Matcher { key: LabelKey::Stage, op: MatchOp::NotIn(vec![String::new()]) });
     let mut tasks: BTreeMap<Key, Task> = BTreeMap::new();
     for line in store.ledger(query.range, &query.selection, &BY)? {
-        let value = |key| line.labels.iter().find(|(k, _)| *k == key).map(|(_, v)| v.clone());
-        for figures in figures(&mut tasks, value) {
+        for figures in figures(&mut tasks, |key| line.label(key).cloned()) {
             figures.add_exact(&line);
         }
     }

@@ -116,7 +116,7 @@ impl Rows for Runs {
                         cpu(&run.cpu),
                         if run.tasks.is_empty() { String::new() } else { cpu(&run.tasks) },
                         run.stages.to_string(),
-                        waited::cell(run.waited.as_ref(), &run.tasks),
+                        waited::cell(run.waited.as_ref(), run.tasks.exact.as_ref()),
                         changed(run),
                     ])
                     .chain(reserved),

@@ -10,7 +10,7 @@ use super::text::{percent, percent_within, time};
 use super::waited;
 use clap::Args;
 use emberscope_api::route::{self, Route, param};
-use emberscope_api::{Cost, Exact, Figures, Sql, SqlQuery};
+use emberscope_api::{Cost, Exact, Sql, SqlQuery};
 use emberscope_model::SampleKind;
 use plan::Plan;
 use serde::Deserialize;
@@ -100,9 +100,11 @@ impl Rows for Sql {
         if several {
             columns.insert(0, ("APP", Align::Left));
         }
-        let figures = |query: &SqlQuery| Figures { exact: query.exact, ..Figures::default() };
-        let waits: Vec<String> =
-            self.queries.iter().map(|query| waited::cell(query.waited.as_ref(), &figures(query))).collect();
+        let waits: Vec<String> = self
+            .queries
+            .iter()
+            .map(|query| waited::cell(query.waited.as_ref(), query.exact.as_ref()))
+            .collect();
         let (has_exact, has_waits) = (
             self.queries.iter().any(|query| query.exact.is_some()),
             waits.iter().any(|cell| !cell.is_empty()),

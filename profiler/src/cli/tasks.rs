@@ -112,7 +112,7 @@ impl Rows for Tasks {
                 task.own.exact_time(|exact| exact.blocked_seconds),
                 task.own.exact_time(|exact| exact.wall_seconds),
             ]);
-            row.extend(waits.then(|| waited::cell(task.waited.as_ref(), &task.own)));
+            row.extend(waits.then(|| waited::cell(task.waited.as_ref(), task.own.exact.as_ref())));
             row.extend([
                 task.own.exact_pair(|exact| (exact.voluntary_switches, exact.involuntary_switches)),
                 task.own.exact_pair(|exact| (exact.minor_faults, exact.major_faults)),

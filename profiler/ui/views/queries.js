@@ -112,6 +112,6 @@ function one(answer, { state, store, kind }) {
 }
 
 /** What the API's words for how an operator is known mean. */
-const KNOWN = { operator: 'one operator', fused: 'several in one loop', codegen: 'generated code, of operators not known', around: 'Spark’s own work', unknown: 'not known' };
+const KNOWN = { operator: 'one operator', fused: 'several in one loop', codegen: 'generated code, of operators not known', around: 'Spark’s or another engine’s work', unknown: 'not known' };
 
 const all = (rows, values) => [...new Set(rows.flatMap(values))];

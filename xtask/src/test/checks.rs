@@ -40,18 +40,15 @@ impl Bench<'_> {
         };
         let mut deny = lint::deny()?.ok_or_else(|| anyhow!("cargo-deny is not there: run `./x setup`"))?;
         deny.current_dir(places::workspace()).args(["--locked", "check", "licenses", "bans", "sources"]);
+        let mut fetch = cargo(&["fetch", "--locked", "--manifest-path", "profiler/fuzz/Cargo.toml"]);
+        // A download that breaks off says nothing of the file (Cargo's configuration, `net.retry`, `http.multiplexing`).
+        fetch.envs([("CARGO_NET_RETRY", "10"), ("CARGO_HTTP_MULTIPLEXING", "false")]);
         Ok(vec![
             ("formatting", cargo(&["fmt", "--all", "--check"]), "cargo fmt --all"),
             // Nothing else of the tests builds that workspace, and `./x fuzz` refuses a lock file that is out of date.
             (
                 "the fuzz targets' lock file",
-                {
-                    let mut fetch =
-                        cargo(&["fetch", "--locked", "--manifest-path", "profiler/fuzz/Cargo.toml"]);
-                    // A download that breaks off says nothing of the file (Cargo's configuration, `net.retry`, `http.multiplexing`).
-                    fetch.envs([("CARGO_NET_RETRY", "10"), ("CARGO_HTTP_MULTIPLEXING", "false")]);
-                    fetch
-                },
+                fetch,
                 "cargo metadata --manifest-path profiler/fuzz/Cargo.toml, and commit profiler/fuzz/Cargo.lock",
             ),
             ("licences, bans and sources of dependencies", deny, "deny.toml says what is allowed and why"),

@@ -183,8 +183,9 @@ fn last(rows: Vec<Run>, limit: usize) -> Vec<Run> {
 fn used(store: &dyn Store, query: &Query) -> Result<BTreeMap<String, Used>, ApiError> {
     let mut out: BTreeMap<String, Used> = BTreeMap::new();
     for line in store.ledger(query.range, &query.selection, &[LabelKey::App, LabelKey::Stage])? {
-        let value = |key| line.labels.iter().find(|(known, _)| *known == key).map(|(_, value)| value);
-        let (Some(app), Some(stage)) = (value(LabelKey::App), value(LabelKey::Stage)) else { continue };
+        let (Some(app), Some(stage)) = (line.label(LabelKey::App), line.label(LabelKey::Stage)) else {
+            continue;
+        };
         let used = out.entry((**app).to_owned()).or_default();
         used.all.add_exact(&line);
         if !stage.is_empty() {

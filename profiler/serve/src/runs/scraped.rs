@@ -5,13 +5,12 @@
 //! name. Limits: [`MAX_JOBS`], those that ran last.
 
 use super::super::ServeState;
-use super::super::error::ApiError;
+use super::super::answer;
 use super::super::params::Params;
-use super::super::run::{Rendered, Size};
+use super::super::run::Size;
 use super::super::time::parse_time;
 use super::{Question, cpu_seconds, found, read, same_job};
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use emberscope_api::{Instant, Run, route};
 use emberscope_model::WallTime;
@@ -79,12 +78,7 @@ pub async fn metrics(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQue
     let read = move |params: &Params| Ok(Question { limit: usize::MAX, ..read(params, prices)? });
     let work = |store: &dyn Store, _: &Params, question: &Question| {
         let (_, runs) = found(store, question)?;
-        let body = text(&runs.runs)
-            .map_err(|error| ApiError::internal(format!("The metrics cannot be written: {error}")))?;
-        let mut headers = HeaderMap::new();
-        let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-        headers.insert(header::CONTENT_TYPE, kind);
-        Ok(Rendered { headers, body: body.into() })
+        answer::metrics(text(&runs.runs))
     };
     state.ask(params, Size::Sums, read, work).await
 }

@@ -9,7 +9,6 @@ use crate::waits::Waits;
 use emberscope_model::{LabelKey, Query, SampleKind, ThreadClass};
 use emberscope_store::Store;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// What tells attempts of stages apart.
 const KEYS: [LabelKey; 3] = [LabelKey::App, LabelKey::Stage, LabelKey::StageAttempt];
@@ -45,12 +44,9 @@ pub fn by_stage(store: &dyn Store, query: &Query) -> Result<ByStage, ApiError> {
     }
     let by = [KEYS[0], KEYS[1], KEYS[2], LabelKey::ThreadClass];
     for line in store.ledger(query.range, &query.selection, &by)? {
-        let value = |key: LabelKey| {
-            let found = line.labels.iter().find(|(known, _)| *known == key);
-            found.map(|(_, value)| Arc::clone(value)).unwrap_or_default()
-        };
-        if &*value(LabelKey::ThreadClass) == ThreadClass::Task.slug() {
-            out.entry(KEYS.map(|key| (*value(key)).to_owned())).or_default().figures.add_exact(&line);
+        let value = |key| line.label(key).map_or("", |value| value);
+        if value(LabelKey::ThreadClass) == ThreadClass::Task.slug() {
+            out.entry(KEYS.map(|key| value(key).to_owned())).or_default().figures.add_exact(&line);
         }
     }
     for total in store.totals(&Query { kind: SampleKind::OffCpu, ..query.clone() })? {

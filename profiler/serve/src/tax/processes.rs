@@ -73,8 +73,7 @@ pub fn processes(
         }
     };
     for line in store.ledger(query.range, &query.selection, &BY)? {
-        let value =
-            |key| line.labels.iter().find(|(k, _)| *k == key).map(|(_, v)| v.clone()).unwrap_or_default();
+        let value = |key| line.label(key).cloned().unwrap_or_default();
         entry(&mut all, &value, &mut |process| {
             process.is_jvm |= *value(LabelKey::Role) != *Role::Python.slug();
             let class = place(class_of(&value(LabelKey::ThreadClass)));

@@ -9,7 +9,7 @@ use super::{begin, digest, many, not_kept, was_imported};
 use crate::cli::{CliError, stopped, text};
 use emberscope_import::{EventLog, EventLogFacts, ImportError};
 use emberscope_model::{SparkFact, SparkFactKind, WallTime};
-use emberscope_pipeline::{FarLog, FarLogError, FarLogs};
+use emberscope_pipeline::{FarLogError, FarLogs};
 use emberscope_store::ImportFacts;
 use std::fs::DirBuilder;
 use std::io::{self, Write};
@@ -25,8 +25,6 @@ const AFTER: Duration = Duration::from_secs(60);
 const MAX_HOURS: usize = 1000;
 /// Where a log of another place is while it is read, in the data directory. What an import that was killed left there goes.
 const BROUGHT: &str = "event-log.brought";
-/// Of the free space of that file system, what a log may take.
-const ROOM: u64 = 2;
 
 /// Imports the log at `path`, or the logs of the directory there, and prints what became of each. A path may be a URL.
 ///
@@ -63,7 +61,7 @@ fn far(data_dir: &Path, url: &str, app: Option<&str>, out: &mut dyn Write) -> Re
     let is_alone = logs.len() == 1;
     for log in &logs {
         let brought = Brought::new(data_dir)?;
-        let done = match brought.log(&place, log) {
+        let done = match place.bring(log, &brought.0, u64::MAX) {
             Ok(log) => one(data_dir, &log, app, out)?.map_err(FarLogError::Import),
             Err(error) => Err(error),
         };
@@ -91,11 +89,6 @@ impl Brought {
             Ok(()) => Ok(Self(dir)),
             Err(reason) => Err(CliError::DataDir { what: "make", path: dir, reason }),
         }
-    }
-
-    fn log(&self, place: &FarLogs, log: &FarLog) -> Result<EventLog, FarLogError> {
-        let disk = rustix::fs::statvfs(&self.0).map_err(io::Error::from)?;
-        place.bring(log, &self.0, disk.f_bavail.saturating_mul(disk.f_frsize) / ROOM)
     }
 }
 

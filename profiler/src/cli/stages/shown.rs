@@ -86,7 +86,7 @@ impl Shown {
             row.push(stage.python.exact_time(|exact| exact.cpu_seconds));
             row.push(stage.own.exact_time(|exact| exact.python_wait_seconds));
         }
-        row.extend(self.waits.then(|| waited::cell(stage.waited.as_ref(), &stage.own)));
+        row.extend(self.waits.then(|| waited::cell(stage.waited.as_ref(), stage.own.exact.as_ref())));
         row.extend([
             stage.own.sampled_time(),
             moment(stage.first_seen.as_ref(), from, until),
