@@ -19,6 +19,7 @@ mod asked;
 mod full;
 mod gone;
 mod jvms;
+mod owed;
 mod shares;
 
 /// `os::set_native_thread_name(char const*)`.

@@ -95,7 +95,7 @@ fn a_user_with_many_tasks_leaves_places_for_others_waits() {
         record(capture, Duration::from_millis(300), events);
         // All that began, whenever.
         let waits = capture.open_waits(u64::MAX, 0);
-        let waiters = waits.iter().filter(|wait| wait.sample.pid == program.pid()).count();
+        let waiters = waits.iter().filter(|wait| wait.sample.pid == program.pid() && !wait.several).count();
         (program, waiters)
     };
     let (flood, waiters) = tasks(&mut capture, &mut events, FLOODER, 1300);

@@ -15,7 +15,7 @@ use aya::Ebpf;
 use aya::maps::{HashMap, MapData};
 use aya::programs::RawTracePoint;
 use aya::programs::raw_trace_point::RawTracePointLinkId;
-use emberscope_model::{RawSample, RawWait, SampleKind};
+use emberscope_model::{RawSample, RawWait, SampleKind, Tid};
 use profiler_ebpf::{MAX_WAITERS, WaiterState};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -116,8 +116,9 @@ impl Capture {
         self.sources.iter_mut().try_for_each(|source| source.has_tasks(&mut self.ebpf, are))
     }
 
-    /// The waits that are not over, as they are at `now_ns` of CLOCK_MONOTONIC, of at least this length. What the ring has of
-    /// a wait's end was sent after it was read here, or is sent yet.
+    /// The waits that are not over, as they are at `now_ns` of CLOCK_MONOTONIC, of at least this length, and what their threads
+    /// waited for shortly before and the programs did not tell yet: a thread that stands still for long may not tell it
+    /// for as long. What the ring has of a wait's end was sent after it was read here, or is sent yet.
     pub fn open_waits(&self, now_ns: u64, at_least_ns: u64) -> Vec<RawWait> {
         let entries = self.waiters.iter().take(MAX_WAITERS as usize).filter_map(Result::ok);
         let open = entries.filter(|(_, Waiter(waiter))| {
@@ -125,23 +126,56 @@ impl Capture {
                 && now_ns.saturating_sub(waiter.began_ns) >= at_least_ns
                 && waiter.began_ns != 0
         });
-        open.map(|(tid, Waiter(waiter))| RawWait {
-            sample: RawSample {
-                time_ns: now_ns,
-                weight: now_ns.saturating_sub(waiter.began_ns),
-                stack: waiter.stack(),
-                pid: waiter.pid,
-                tid,
-                cpu: 0,
-                name_seq: waiter.name_seq,
-                kind: SampleKind::OffCpu,
-                slot: 0,
-                device: 0,
-                kernel_mode: true,
-            },
-            began_ns: waiter.began_ns,
-            several: false,
-        })
-        .collect()
+        open.flat_map(|(tid, Waiter(waiter))| waits_of(tid, &waiter, now_ns)).collect()
+    }
+}
+
+/// A thread's wait that goes on, and of each cause what was not told of waits before it.
+fn waits_of(tid: Tid, waiter: &profiler_ebpf::Waiter, now_ns: u64) -> Vec<RawWait> {
+    let wait = |began_ns, time_ns, weight, stack, several| RawWait {
+        sample: RawSample {
+            time_ns,
+            weight,
+            stack,
+            pid: waiter.pid,
+            tid,
+            cpu: 0,
+            name_seq: waiter.name_seq,
+            kind: SampleKind::OffCpu,
+            slot: 0,
+            device: 0,
+            kernel_mode: true,
+        },
+        began_ns,
+        several,
+    };
+    let lasted = now_ns.saturating_sub(waiter.began_ns);
+    let goes_on = wait(waiter.began_ns, now_ns, lasted, waiter.stack(), false);
+    let owed = waiter.causes.iter().filter(|cause| cause.owed_ns != 0);
+    // All of these ended before this one began.
+    let owed = owed.map(|cause| wait(cause.owed_since_ns, waiter.began_ns, cause.owed_ns, cause.stack, true));
+    std::iter::once(goes_on).chain(owed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profiler_ebpf::Cause;
+
+    #[test]
+    fn what_was_waited_shortly_before_comes_with_the_wait_that_goes_on() {
+        let mut waiter = profiler_ebpf::Waiter { began_ns: 500, cause: 1, name_seq: 4, ..Default::default() };
+        waiter.causes[0] = Cause { stack: 7, owed_ns: 30, owed_since_ns: 100, ..Cause::default() };
+        waiter.causes[1] = Cause { stack: 8, ..Cause::default() };
+        let waits = waits_of(9, &waiter, 800);
+        let told = |wait: &RawWait| {
+            let sample = &wait.sample;
+            (wait.began_ns, sample.time_ns, sample.weight, sample.stack, wait.several)
+        };
+        assert_eq!(
+            waits.iter().map(told).collect::<Vec<_>>(),
+            [(500, 800, 300, 8, false), (100, 500, 30, 7, true)]
+        );
+        assert!(waits.iter().all(|wait| (wait.sample.tid, wait.sample.name_seq) == (9, 4)));
     }
 }

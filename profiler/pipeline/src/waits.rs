@@ -2,24 +2,28 @@
 //!
 //! In: waits that are not over, each second and at the ends of windows, and waits that ended. Out: the stretch that is to be
 //! counted now. So a wait of a minute is in each window in which it passed, and once. What was counted of a wait is kept until
-//! its end is told, or until it was missing from two looks: between these the ring was read, so its end was lost.
+//! its end is told, or until it was missing from two looks: between these the ring was read, so its end was lost. Short waits
+//! that are told together go the same way: a thread that waits for work after its task tells the task's last ones when it gets
+//! the next, which may be a minute later or never.
 
 use super::stacks::StackToken;
 use super::worker::Worker;
 use emberscope_aggregate::ClockReading;
-use emberscope_model::{FastMap, FastSet, RawWait, Tid};
-use profiler_ebpf::MAX_WAITERS;
+use emberscope_model::{FastMap, FastSet, RawSample, RawWait, Tid};
+use profiler_ebpf::{CAUSES, MAX_WAITERS};
 
 /// Waits that go on are counted when they are as old. Shorter ones are counted when they end.
 const SHORTEST_NS: u64 = 20_000_000;
 
-/// What is kept at most: of each thread a wait that goes on, and one whose end is still in the ring.
-const MOST: usize = 2 * MAX_WAITERS as usize;
+/// What is kept at most: of each thread a wait that goes on, one whose end is still in the ring, and what is owed by cause.
+const MOST: usize = (2 + CAUSES) * MAX_WAITERS as usize;
 
 /// A wait that was counted up to a time.
 #[derive(Debug)]
 struct Counted {
     until_ns: u64,
+    /// Nanoseconds that were counted of several.
+    weight: u64,
     /// At the last look it was not there any more.
     missing: bool,
     /// The wait's stack, which comes up once.
@@ -44,32 +48,29 @@ pub struct OpenWaits(FastMap<(Tid, u64), Counted>);
 impl OpenWaits {
     /// A wait that is over: what of it was not counted yet, and its stack where that is known.
     pub fn ended(&mut self, wait: &RawWait) -> (Stretch, Option<StackToken>) {
-        let known = match wait.several {
-            false => self.0.remove(&(wait.sample.tid, wait.began_ns)),
-            true => None,
-        };
-        let from = known.as_ref().map_or(wait.began_ns, |known| known.until_ns);
-        (stretch(wait, from), known.map(|known| known.stack))
+        let known = self.0.remove(&key(wait));
+        (stretch(wait, known.as_ref()), known.map(|known| known.stack))
     }
 
     /// A wait that goes on: what passed since it was told last.
     pub fn goes_on(&self, wait: &RawWait) -> (Stretch, Option<StackToken>) {
-        let known = self.0.get(&(wait.sample.tid, wait.began_ns));
-        let from = known.map_or(wait.began_ns, |known| known.until_ns);
-        (stretch(wait, from), known.map(|known| known.stack.clone()))
+        let known = self.0.get(&key(wait));
+        (stretch(wait, known), known.map(|known| known.stack.clone()))
     }
 
-    /// The wait is counted up to now.
-    pub fn counted(&mut self, wait: &RawWait, stack: StackToken) {
-        let key = (wait.sample.tid, wait.began_ns);
-        if self.0.len() < MOST || self.0.contains_key(&key) {
-            self.0.insert(key, Counted { until_ns: wait.sample.time_ns, missing: false, stack });
+    /// The wait is counted up to now. False: there is no room to keep that, so it must not be; its end has all of it.
+    pub fn counted(&mut self, wait: &RawWait, stack: StackToken) -> bool {
+        let (key, RawSample { time_ns, weight, .. }) = (key(wait), wait.sample);
+        let room = self.0.len() < MOST || self.0.contains_key(&key);
+        if room {
+            self.0.insert(key, Counted { until_ns: time_ns, weight, missing: false, stack });
         }
+        room
     }
 
     /// Keeps the waits that go on, and those that did at the last look: their end may be in the ring yet.
     pub fn keep(&mut self, open: &[RawWait]) {
-        let open: FastSet<(Tid, u64)> = open.iter().map(|wait| (wait.sample.tid, wait.began_ns)).collect();
+        let open: FastSet<(Tid, u64)> = open.iter().map(key).collect();
         self.0.retain(|wait, counted| {
             let was_missing = counted.missing;
             counted.missing = !open.contains(wait);
@@ -98,17 +99,28 @@ impl Worker {
             let (stretch, stack) = self.waits.goes_on(wait);
             let Some((labels, token)) = self.whose(&wait.sample) else { continue };
             let (span, stack) = ((stretch.from_ns, stretch.until_ns), stack.unwrap_or(token));
-            self.windows.add_span(span, &labels, &stack, wait.sample.kind, stretch.weight);
-            self.waits.counted(wait, stack);
+            // Zero: what is owed is as it was.
+            if stretch.weight != 0 && self.waits.counted(wait, stack.clone()) {
+                self.windows.add_span(span, &labels, &stack, wait.sample.kind, stretch.weight);
+            }
         }
     }
 }
 
-/// What of a wait there is from a time on; of several waits the whole, as their time is not that between beginning
-/// and end.
-fn stretch(wait: &RawWait, from_ns: u64) -> Stretch {
-    let until_ns = wait.sample.time_ns.max(from_ns);
-    let weight = if wait.several { wait.sample.weight } else { until_ns - from_ns };
+/// What a wait is known by, also several that are told together: no two waits of a thread begin at once.
+fn key(wait: &RawWait) -> (Tid, u64) {
+    (wait.sample.tid, wait.began_ns)
+}
+
+/// What of a wait was not counted yet. The time of several waits is not that between beginning and end.
+fn stretch(wait: &RawWait, known: Option<&Counted>) -> Stretch {
+    let (ended, whole) = (wait.sample.time_ns, wait.sample.weight);
+    let from_ns = known.filter(|_| !wait.several).map_or(wait.began_ns, |known| known.until_ns);
+    let until_ns = ended.max(from_ns);
+    let weight = match wait.several {
+        true => whole.saturating_sub(known.map_or(0, |known| known.weight)),
+        false => until_ns - from_ns,
+    };
     Stretch { from_ns, until_ns, weight }
 }
 
@@ -116,7 +128,7 @@ fn stretch(wait: &RawWait, from_ns: u64) -> Stretch {
 mod tests {
     use super::super::stacks::Entry;
     use super::*;
-    use emberscope_model::{ProcessKey, RawSample, SampleKind, StackEnd, Tenant};
+    use emberscope_model::{ProcessKey, SampleKind, StackEnd, Tenant};
     use emberscope_symbolize::{PendingStack, Target};
     use std::sync::Arc;
 
@@ -164,6 +176,25 @@ mod tests {
         assert_eq!(of(open.ended(&several)), (20, 90, 5, None));
         assert_eq!(of(open.ended(&wait(7, 100, 181))), (180, 181, 1, Some(stack)));
         assert_eq!(of(open.ended(&wait(7, 100, 181))), (100, 181, 81, None), "it is forgotten");
+    }
+
+    /// A thread that waits for its next task tells the last short ones when it gets that.
+    #[test]
+    fn short_waits_that_are_owed_are_counted_once() {
+        let (mut open, stack) = (OpenWaits::default(), token());
+        let owed = |until_ns, weight| RawWait {
+            several: true,
+            sample: RawSample { weight, ..wait(7, 20, until_ns).sample },
+            began_ns: 20,
+        };
+        assert_eq!(of(open.goes_on(&owed(90, 5))), (20, 90, 5, None));
+        assert!(open.counted(&owed(90, 5), stack.clone()));
+        // It waited shortly again, and then for long.
+        assert_eq!(of(open.goes_on(&owed(300, 8))), (20, 300, 3, Some(stack.clone())));
+        assert!(open.counted(&owed(300, 8), stack.clone()));
+        open.keep(&[owed(300, 8)]);
+        assert_eq!(of(open.ended(&owed(400, 9))), (20, 400, 1, Some(stack)));
+        assert_eq!(of(open.ended(&owed(400, 9))), (20, 400, 9, None), "it is forgotten");
     }
 
     #[test]
