@@ -1,5 +1,8 @@
 //! A tracepoint that each task meets once: a task's thread is named when the task begins, and again (from Spark 4.2 on) when it
-//! is idle.
+//! is idle, which is of no task.
+//!
+//! Names within a millisecond on a CPU are one sample, of the last. So a name of a thread that was idle just before counts for
+//! the next task now and then, the more often the faster tasks follow each other.
 
 use super::Case;
 use anyhow::{Result, ensure};
@@ -7,10 +10,12 @@ use std::collections::BTreeMap;
 
 /// HotSpot's `os::set_native_thread_name` ends in prctl(PR_SET_NAME).
 pub const EVENT: &str = "task:task_rename";
-/// Tasks that a stage has at the least to be looked at: names within a millisecond on a CPU are one sample, of the last.
+/// Tasks that a stage has at the least to be looked at.
 const TASKS: usize = 90;
-/// Of a stage's tasks, what may be missing, or be another's.
-const WITHIN: f64 = 0.15;
+/// Names of a stage for each of its tasks. Two would be a task's that has its idle thread's name, too.
+const NAMES: std::ops::RangeInclusive<f64> = 0.85..=1.5;
+/// Names of all threads for each task, at the least: two, but for those after a CPU's last sample.
+const ALL_NAMES: f64 = 1.95;
 
 /// Of the daemon, with the event or without.
 pub fn flags(named: bool) -> &'static [&'static str] {
@@ -36,10 +41,12 @@ impl Case<'_> {
         let query = format!("{}&role=executor&type=event&event={EVENT}", self.query());
         let reply = self.daemon.get(&format!("/api/v1/flamegraph?{query}&group=stage&format=folded"))?;
         ensure!(reply.status == 200, "{}", reply.body);
-        let mut met: BTreeMap<u64, f64> = BTreeMap::new();
+        let (mut met, mut all): (BTreeMap<u64, f64>, f64) = Default::default();
         for (stack, weight) in reply.body.lines().filter_map(|line| line.rsplit_once(' ')) {
             let stage = stack.split(';').find_map(|frame| frame.strip_prefix("stage=")?.parse().ok());
-            if let (Some(stage), Ok(weight)) = (stage, weight.parse::<f64>()) {
+            let weight: f64 = weight.parse()?;
+            all += weight;
+            if let Some(stage) = stage {
                 *met.entry(stage).or_default() += weight;
             }
         }
@@ -52,10 +59,12 @@ impl Case<'_> {
         for (stage, tasks) in whole {
             let (met, tasks) = (met.get(stage).copied().unwrap_or_default(), *tasks as f64);
             println!("stage {stage}: {met} of {EVENT}, {tasks} tasks");
-            ensure!((met - tasks).abs() <= tasks * WITHIN, "stage {stage}: {met}, and {tasks} tasks");
+            ensure!(NAMES.contains(&(met / tasks)), "stage {stage}: {met}, and {tasks} tasks");
             looked_at += 1;
         }
         ensure!(looked_at > 0, "no stage of {TASKS} tasks");
+        let tasks = self.log.tasks.len() as f64;
+        ensure!(all >= tasks * ALL_NAMES, "{all} in all, and {tasks} tasks");
         Ok(())
     }
 }
