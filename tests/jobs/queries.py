@@ -14,7 +14,7 @@ import time
 
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, StringType
+from pyspark.sql.types import DoubleType, LongType, StringType
 
 
 def fact(name, value):
@@ -163,8 +163,9 @@ class Queries(Shop):
 
 
 class Pairs(Shop):
-    """Each gives the query with its operator, and without, to be run without whole-stage code: there an operator's loop is in
-    another's method, and which of them it works for nothing tells. Rows that only one of the two has are dropped at once."""
+    """Each gives the query with its operator, and without (or with little of it), to be run without whole-stage code: there an
+    operator's loop is in another's method, and which of them it works for nothing tells. Rows that only one of the two has are
+    dropped at once, if that is no work of its own. A function is a query that writes."""
 
     def numbers(self, times):
         return self.spark.range(0, self.rows * times, 1, 2)
@@ -193,6 +194,33 @@ class Pairs(Shop):
     def exchange(self):
         rows = self.numbers(10)
         return rows.repartition(3, "id"), rows
+
+    def merge_join(self):
+        """Of each key 16 rows on both sides, of which none fit together in the end."""
+        side = lambda name: (
+            self.numbers(1).select((F.col("id") / 16).cast("long").alias("k"), F.col("id").alias(name)).repartition(2, "k").sortWithinPartitions("k")
+        )
+        left, right = side("l"), side("r")
+        return left.join(right.hint("merge"), "k").where("l + r < 0"), left.union(right)
+
+    def hash_join(self):
+        """Likewise, of a row and 20 of a small table."""
+        small = self.spark.range(0, 20_000, 1, 1).select((F.col("id") % 1000).alias("k"), F.col("id").alias("r"))
+        rows = self.numbers(1).select((F.col("id") % 1000).alias("k"), F.col("id").alias("l"))
+        return rows.join(F.broadcast(small), "k").where("l + r < 0"), rows
+
+    def scan(self):
+        """All columns, and one of them."""
+        return self.read("sales"), self.read("sales").select("shop")
+
+    def write(self):
+        rows = self.numbers(1).select(self.text(), "id")
+        return lambda: rows.write.mode("overwrite").parquet(f"{self.base}/written"), rows
+
+    def python(self):
+        rows = self.spark.range(0, self.rows // 4, 1, 2)
+        digits = F.udf(lambda number: sum(map(int, str(number))), LongType())
+        return rows.select(digits("id").alias("digits")), rows
 
 
 SHARED = {name for name in vars(Shop)}
@@ -227,7 +255,7 @@ def main():
         for number in range(1, arguments.pair_times + 1):
             for which, frame in zip(("with", "without"), getattr(pairs, name)()):
                 describe(f"{name} {which} {number}")
-                noop(frame)
+                frame() if callable(frame) else noop(frame)
     fact("done", 1)
     while not os.path.exists("stop"):
         time.sleep(0.05)

@@ -1,10 +1,7 @@
 //! `bench operators`: whether samples of SQL queries are put to the operators of their plans.
 //!
 //! One application of each Spark (tests/jobs/queries.py) under one daemon. Twenty queries as analysts write them, over a shop's
-//! tables: how many of their tasks' samples have an operator. Then queries of which most is one operator's work, each beside
-//! the same query without it: the operator's share of the samples against what its CPU time is by the kernel's accounts, that
-//! of the query less that of the one without it. These run without whole-stage code, in which operators share a method. Their
-//! first time is left out: its code is cold.
+//! tables: how many of their tasks' samples have an operator. Then the [`pairs`], queries of which most is one operator's work.
 
 use super::clock::now;
 use super::row::{self, Row};
@@ -18,26 +15,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+mod pairs;
+
 /// The least part of all samples that is put to an operator, or to some of the plan in one loop, in percent. What Spark does
 /// around them (generating code, reading a task in) is the rest.
 const PUT: f64 = 95.0;
-/// How far an operator's share may be off, in points.
-const OFF: f64 = 5.0;
 /// How long the job may take on a crowded machine.
 const WORK: Duration = Duration::from_secs(3600);
 /// Until what Spark says of the last query is kept: its driver is asked every 30 s.
 const KEPT: Duration = Duration::from_secs(120);
 /// Until a window is answered for: two of 2 s, and what closing takes.
 const VISIBLE_AFTER: Duration = Duration::from_secs(8);
-/// How the queries with an operator, and what it is called in answers. What it has together with others counts as its own.
-const PAIRS: [(&str, &[&str]); 5] = [
-    ("sort", &["Sort"]),
-    ("hash_aggregate", &["HashAggregate", "Exchange (write)", "Exchange (read)", "Exchange"]),
-    ("window", &["Window"]),
-    // With the filter that drops what it makes.
-    ("generate", &["Generate", "Filter"]),
-    ("exchange", &["Exchange (write)", "Exchange (read)", "Exchange"]),
-];
 /// Queries that are in no pair.
 const QUERIES: usize = 20;
 
@@ -104,7 +92,7 @@ fn measured(options: &OperatorsOptions, binary: &Path, spark: &str, kit: &SparkK
     let range = format!("app={app}&from={from}&until={}", now());
     let ran = all_named(&daemon, &range)?;
     let mut rows = queries(&daemon, spark, &range, &ran)?;
-    rows.extend(pairs(&daemon, spark, &range, &ran)?);
+    rows.extend(pairs::pairs(&daemon, spark, &range, &ran)?);
     std::fs::write(work.join("spark/stop"), "").context("stopping the job")?;
     job.wait(WORK)?;
     daemon.stop()?;
@@ -128,7 +116,7 @@ fn all_named(daemon: &Daemon, range: &str) -> Result<Vec<Ran>> {
             names.dedup();
             names.len()
         };
-        if (names(false), names(true)) == (QUERIES, 2 * PAIRS.len()) {
+        if (names(false), names(true)) == (QUERIES, 2 * pairs::PAIRS.len()) {
             return Ok(ran);
         }
         ensure!(
@@ -201,62 +189,6 @@ fn queries(daemon: &Daemon, spark: &str, range: &str, ran: &[Ran]) -> Result<Vec
         rows.push(Row::told(format!("operators: {spark}, of these {kind}"), figure, all as usize));
     }
     Ok(rows)
-}
-
-fn pairs(daemon: &Daemon, spark: &str, range: &str, ran: &[Ran]) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for (pair, names) in PAIRS {
-        let cpu = |which: &str| -> Result<f64> {
-            let name = format!("{pair} {which}");
-            let warm = ran.iter().filter(|ran| ran.name == name && ran.time > 1);
-            warm.map(|ran| exact(daemon, range, ran.execution)).sum()
-        };
-        let (with, without) = (cpu("with")?, cpu("without")?);
-        let (mut own, mut all) = (0, 0);
-        let mut of_query = BTreeMap::new();
-        let name = format!("{pair} with");
-        for ran in ran.iter().filter(|ran| ran.name == name && ran.time > 1) {
-            for (operator, of, samples) in operators(daemon, range, ran.execution)? {
-                all += samples;
-                let is_its = match &*of {
-                    "operator" => names.contains(&operator.as_str()),
-                    // `Range+Project (codegen 1)`
-                    "fused" => operator
-                        .split(" (")
-                        .next()
-                        .is_some_and(|all| all.split('+').any(|one| names.contains(&one))),
-                    _ => false,
-                };
-                if is_its {
-                    own += samples;
-                }
-                *of_query.entry(shown(operator, &of)).or_default() += samples;
-            }
-        }
-        print_largest(&name, &of_query);
-        let truth = 100.0 * (with - without) / with;
-        rows.push(Row::deviation(
-            format!("operators: {spark}, {pair}: its share"),
-            percent(own, all),
-            truth,
-            "%",
-            OFF,
-            all as f64,
-        ));
-    }
-    Ok(rows)
-}
-
-/// CPU seconds of an execution's tasks, by the kernel's accounts.
-fn exact(daemon: &Daemon, range: &str, execution: u64) -> Result<f64> {
-    let answer = daemon.json(&format!("/api/v1/stages?{range}&sql={execution}"))?;
-    let stages = answer["stages"].as_array().context("no stages")?;
-    stages
-        .iter()
-        .map(|stage| {
-            stage["exact"]["cpu_seconds"].as_f64().with_context(|| format!("no exact time: {stage}"))
-        })
-        .sum()
 }
 
 fn percent(part: u64, all: u64) -> f64 {
