@@ -1,5 +1,6 @@
-//! Two runs of one job on real Spark: the second has a stage more, first of all, so that all others have other numbers, and a method
-//! that takes longer.
+//! Two runs of one job on real Spark: the second has a stage more, first of all, and the first its query without adaptive
+//! execution, so that all stages have other numbers; the second has a method that takes longer, and runs on another JDK where the
+//! machine has one for this Spark.
 
 use crate::held::now_ms;
 use anyhow::{Context as _, Result, ensure};
@@ -7,6 +8,7 @@ use emberscope_model::size_in_bytes;
 use emberscope_tests::page::Seen;
 use emberscope_tests::{Daemon, Here, Job, SparkJob, VISIBLE, WARM_UP, ran, wait_for, wait_visible};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,21 +22,27 @@ const SLOWER: &str = "60";
 const JOB: &str = "nightly";
 /// A setting that only the slower one has.
 const SETTING: (&str, &str) = ("spark.shuffle.file.buffer", "64k");
+/// Without it a query's stages have other numbers.
+const ADAPTIVE: &str = "spark.sql.adaptive.enabled";
+/// Of a method's samples on each side, those below one and the same stack at the least.
+const IN_ONE_PLACE: f64 = 0.9;
 /// A second of a core, or of a GiB, costs one.
 const PRICES: [&str; 4] = ["--price-core-hour", "3600", "--price-gib-hour", "3600"];
 
 #[test]
 fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
-    let Some(here) = Here::or_skip("runs_are_put_side_by_side_and_what_slowed_one_is_found") else {
-        return Ok(());
-    };
+    let test = "runs_are_put_side_by_side_and_what_slowed_one_is_found";
+    let Some(here) = Here::or_skip(test) else { return Ok(()) };
+    let Some(newest) = here.clone().with_newest_spark(test) else { return Ok(()) };
+    let here = Here { venv: newest.venv.clone(), ..here };
     let dir = tempfile::tempdir()?;
     // One is a run of the job by its application's name, the other by what its command line says.
     let flags = [&["--window", "2s", "--run-names", "^(nightly) scores$"], &PRICES[..]].concat();
     let daemon = here.daemon(dir.path(), &flags)?;
-    let (first, left) = run(&here, &dir.path().join("left"), ["0", "false"], |job| job)?;
+    let (first, left) =
+        run(&here, &dir.path().join("left"), ["0", "false"], |job| job.conf(ADAPTIVE, "false"))?;
     let said = |job: SparkJob| job.conf("spark.emberscope.run", JOB).conf(SETTING.0, SETTING.1);
-    let (second, right) = run(&here, &dir.path().join("right"), [SLOWER, "true"], said)?;
+    let (second, right) = run(&newest, &dir.path().join("right"), [SLOWER, "true"], said)?;
     wait_visible(&daemon, now_ms()?)?;
     let path = format!("/api/v1/compare?left.app={left}&right.app={right}&fail_over=10");
     let compared = wait_for("names of both runs", KEPT + VISIBLE, || {
@@ -44,6 +52,7 @@ fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
     })?;
     println!("{}", table(&here, &daemon, &left, &right)?);
     holds(&compared)?;
+    is_not_torn(&daemon, &left, &right)?;
     costs(&daemon.json(&format!("/api/v1/runs?job={JOB}"))?)?;
     by_command(&here, &daemon)?;
     in_the_page(&daemon, &left, &right)?;
@@ -97,6 +106,25 @@ fn holds(answer: &Value) -> Result<()> {
     ensure!(settings.contains(&set), "{settings:?}");
     let failed = |of: &str| checked.iter().any(|row| row["of"] == of && row["failed"] == true);
     ensure!(failed("whole") && failed("stage"), "{checked:#?}");
+    Ok(())
+}
+
+/// The method stands in one place of the graph of both, though frames that each JDK has for itself are above it.
+fn is_not_torn(daemon: &Daemon, left: &str, right: &str) -> Result<()> {
+    let reply = daemon.get(&format!("/api/v1/diff?left.app={left}&right.app={right}&format=folded"))?;
+    ensure!(reply.status == 200, "{}", reply.body);
+    let mut places: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    for line in reply.body.lines() {
+        let (rest, right) = line.rsplit_once(' ').context("a figure")?;
+        let (stack, left) = rest.rsplit_once(' ').context("two figures")?;
+        if let Some((above, _)) = stack.split_once(";Nightly.score") {
+            let place = places.entry(above).or_default();
+            *place = [place[0] + left.parse::<f64>()?, place[1] + right.parse::<f64>()?];
+        }
+    }
+    let whole = places.values().fold([0.0, 0.0], |sum, place| [sum[0] + place[0], sum[1] + place[1]]);
+    let in_one = |place: &[f64; 2]| (0..2).all(|side| place[side] >= whole[side] * IN_ONE_PLACE);
+    ensure!(places.values().any(in_one), "{places:#?}");
     Ok(())
 }
 
