@@ -10,7 +10,7 @@ import { FRESH, outer, selection, without } from './state.js';
 import { Timeline } from './timeline.js';
 import * as stages from './views/stages.js';
 
-const BY = [['thread_class', 'thread class'], ['role', 'role'], ['executor', 'executor'], ['stage', 'stage'], ['app_name', 'application'], ['process', 'process']];
+const BY = [['thread_class', 'thread class'], ['role', 'role'], ['executor', 'executor'], ['stage', 'stage'], ['app_name', 'application'], ['process', 'process'], ['operator', 'operator']];
 
 /** Labels that say of which JVMs pauses are shown. */
 const WHOSE = ['app', 'executor', 'role', 'pid', 'node'];
@@ -45,9 +45,8 @@ export class Strip {
   async follow(state, again = false) {
     const by = state.by || (state.labels.app || state.labels.pid ? 'thread_class' : 'app_name');
     this.by.querySelector('select').value = by;
-    // A task's stage is not what the timeline is of: it shows when the stage ran in its application. Nor are operators, which
-    // only stacks tell.
-    const seen = without(state, ['task', 'task_index', 'task_attempt', 'operator']);
+    // A task's stage is not what the timeline is of: it shows when the stage ran in its application.
+    const seen = without(state, ['task', 'task_index', 'task_attempt']);
     const pairs = [...selection(seen), ...Object.entries(outer(state.range)), ['type', state.type]];
     const key = JSON.stringify([pairs, by]);
     if (key === this.asked && !again) { this.#show(state, by); return; }

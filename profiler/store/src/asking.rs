@@ -5,7 +5,10 @@
 
 use super::error::StoreError;
 use super::limits::AnswerLimits;
-use super::read::{LedgerLines, PauseLines, Processes, Quantities, Series, Summing, Totals, Values};
+use super::operators::Parted;
+use super::read::{
+    LedgerLines, OperatorSeries, PauseLines, Processes, Quantities, Series, Summing, Totals, Values,
+};
 use super::spark::{Room, SparkWords};
 use super::touch::{Needs, Touch};
 use super::values::{LabelValue, LabelledSeries};
@@ -110,6 +113,15 @@ pub(super) trait Parts {
         by: &[LabelKey],
     ) -> Result<Vec<LabelledSeries>, StoreError> {
         let step = step.max(self.length());
+        let asked = Query { group: by.to_vec(), ..query.clone() };
+        if let Some(asked) = Parted::of(&asked) {
+            return self.answer(|| {
+                let mut series = OperatorSeries::new(&asked, step, self.limits());
+                let touch = Touch::of(&asked.query, &asked.query.group, Needs::Trees);
+                self.each(&Touch { step: Some(step), ..touch }, &mut |view| series.add(view))?;
+                series.finish()
+            });
+        }
         self.answer(|| {
             let mut series = Series::new(query, step, by, self.limits());
             let touch = Touch { step: Some(step), ..Touch::of(query, by, Needs::Facts) };

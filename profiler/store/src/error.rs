@@ -28,7 +28,7 @@ pub enum StoreError {
     },
     /// The question names operators, which stacks tell, and is answered without these.
     #[error(
-        "`operator` needs stacks: flame graphs, top, diff and the values of labels can select by it, this cannot"
+        "`operator` needs stacks: flame graphs, top, diff, series and the values of labels can select by it, this cannot"
     )]
     WithoutStacks,
     /// Numbers of jobs and executions, which each application has of its own, were asked for without its name.

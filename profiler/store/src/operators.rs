@@ -3,8 +3,8 @@
 //! In: a store, and questions that name [`LabelKey::Operator`] among the labels that select or group. Out: the answers,
 //! made of the store's call trees for the same question without it: each sample is put to an operator by the frames from
 //! the root to its leaf ([`emberscope_model::OperatorWalk`]), so that windows of any age can be asked. Questions that do not name it go to
-//! the store as they are; those that are answered without stacks cannot name it. Besides the answer the
-//! store's tree is held. How walks ended is not in a tree: `ends` and `truncated` of an answer that selects by
+//! the store as they are, and so do series, of which a store reads the stacks itself; those that are answered without
+//! stacks cannot name it. Besides the answer the store's tree is held. How walks ended is not in a tree: `ends` and `truncated` of an answer that selects by
 //! operator are those of the selection without that condition.
 
 use super::cut::cut;
@@ -14,50 +14,23 @@ use super::error::StoreError;
 use super::methods;
 use super::values::{LabelValue, LabelledSeries, prefix_value, sort_values};
 use emberscope_model::{
-    Answer, Detail, LabelKey, LabelSet, LabelTotal, LedgerTotal, Matcher, MethodAnswer, Node, Pauses,
-    ProcessRecord, Quality, Query, Selection, SparkFact, SparkFacts, Summary, TimeRange, Tree, Window,
+    Answer, Detail, LabelKey, LabelSet, LabelTotal, LedgerTotal, MethodAnswer, Node, Pauses, ProcessRecord,
+    Quality, Query, Selection, SparkFact, SparkFacts, Summary, TimeRange, Tree, Window,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tree::parted;
 
+mod parted;
 mod sums;
 mod tree;
 
+pub(crate) use parted::Parted;
 pub use sums::{OperatorSum, operator_sums};
 
 /// A store that can be asked for operators, too.
 pub struct ByOperator<'a>(&'a dyn Store);
-
-/// A question in two parts: what the store is asked, and what is made of it.
-struct Parted<'q> {
-    /// The question without the operator.
-    query: Query,
-    /// How many labels stand before the operator in a path; None: it is not grouped by.
-    place: Option<usize>,
-    /// Conditions on the operator.
-    matchers: Vec<&'q Matcher>,
-}
-
-impl<'q> Parted<'q> {
-    /// None: the question does not name operators.
-    fn of(query: &'q Query) -> Option<Self> {
-        let is = |key: LabelKey| key == LabelKey::Operator;
-        let place = query.group.iter().position(|key| is(*key));
-        let (matchers, others): (Vec<_>, Vec<_>) =
-            query.selection.matchers.iter().partition(|matcher| is(matcher.key));
-        if place.is_none() && matchers.is_empty() {
-            return None;
-        }
-        let query = Query {
-            selection: Selection { matchers: others.into_iter().cloned().collect() },
-            group: query.group.iter().copied().filter(|key| !is(*key)).collect(),
-            ..query.clone()
-        };
-        Some(Self { query, place, matchers })
-    }
-}
 
 impl<'a> ByOperator<'a> {
     /// The same store.
@@ -158,7 +131,6 @@ impl Store for ByOperator<'_> {
         step: Duration,
         by: &[LabelKey],
     ) -> Result<Vec<LabelledSeries>, StoreError> {
-        Self::without_stacks(&query.selection, by)?;
         self.0.series(query, step, by)
     }
     fn ledger(

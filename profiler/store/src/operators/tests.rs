@@ -1,7 +1,7 @@
 use super::*;
 use crate::{MemoryStore, MemoryStoreConfig};
 use emberscope_model::{
-    Frame, FrameKind, LabelSetBuilder, LostCounts, MatchOp, Pause, Row, SampleKind, Stack, StackEnd,
+    Frame, FrameKind, LabelSetBuilder, LostCounts, MatchOp, Matcher, Pause, Row, SampleKind, Stack, StackEnd,
     UnknownReason, WallTime,
 };
 
@@ -11,33 +11,27 @@ const NEXT: &str =
 const SORT: &str = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage1.sort_addToSorter_0$";
 const FETCH: &str = "org.apache.spark.storage.ShuffleBlockFetcherIterator.next";
 
-fn store() -> MemoryStore {
-    let store = MemoryStore::new(MemoryStoreConfig::default());
-    let row = |stage: &str, names: &[&str], count: u64| {
-        let frame = |name: &&str| match *name {
-            "?" => Arc::new(Frame::unknown(UnknownReason::NoSymbol, "")),
-            name => Arc::new(Frame::new(FrameKind::JavaCompiled, name, "")),
-        };
-        let labels = LabelSetBuilder::new().set(LabelKey::App, "a").set(LabelKey::Stage, stage).build();
-        Row {
-            labels: Arc::new(labels),
-            stack: Arc::new(Stack { frames: names.iter().map(frame).collect(), end: StackEnd::Root }),
-            kind: SampleKind::Cpu,
-            count,
-            weight: 10 * count,
-        }
+fn row(stage: &str, names: &[&str], count: u64) -> Row {
+    let frame = |name: &&str| match *name {
+        "?" => Arc::new(Frame::unknown(UnknownReason::NoSymbol, "")),
+        name => Arc::new(Frame::new(FrameKind::JavaCompiled, name, "")),
     };
-    let from = WallTime::from_millis(1_700_000_000_000);
-    store.append(Window {
+    let labels = LabelSetBuilder::new().set(LabelKey::App, "a").set(LabelKey::Stage, stage).build();
+    Row {
+        labels: Arc::new(labels),
+        stack: Arc::new(Stack { frames: names.iter().map(frame).collect(), end: StackEnd::Root }),
+        kind: SampleKind::Cpu,
+        count,
+        weight: 10 * count,
+    }
+}
+
+/// Of ten seconds, so many after the first.
+fn window(seconds: u64, rows: Vec<Row>) -> Window {
+    let from = WallTime::from_millis(1_700_000_000_000 + 1000 * seconds);
+    Window {
         range: TimeRange { from, until: from.plus(Duration::from_secs(10)) },
-        rows: vec![
-            row("1", &[RUN, NEXT, SORT], 4),
-            row("1", &[RUN, NEXT, SORT, "memcpy"], 3),
-            row("1", &[RUN, NEXT, SORT, FETCH, "memcpy"], 2),
-            row("1", &[RUN, NEXT], 5),
-            row("2", &[RUN, "?"], 1),
-            row("", &[], 7),
-        ],
+        rows,
         ledger: Vec::new(),
         pauses: vec![Pause {
             labels: Arc::new(LabelSetBuilder::new().set(LabelKey::App, "a").build()),
@@ -48,7 +42,20 @@ fn store() -> MemoryStore {
         processes: Vec::new(),
         lost: LostCounts::default(),
         partial: false,
-    });
+    }
+}
+
+fn store() -> MemoryStore {
+    let store = MemoryStore::new(MemoryStoreConfig::default());
+    let rows = vec![
+        row("1", &[RUN, NEXT, SORT], 4),
+        row("1", &[RUN, NEXT, SORT, "memcpy"], 3),
+        row("1", &[RUN, NEXT, SORT, FETCH, "memcpy"], 2),
+        row("1", &[RUN, NEXT], 5),
+        row("2", &[RUN, "?"], 1),
+        row("", &[], 7),
+    ];
+    store.append(window(0, rows));
     store
 }
 
@@ -174,13 +181,43 @@ fn what_is_answered_without_stacks_says_so() {
     let store = store();
     let store = ByOperator::new(&store);
     let asked = query(&[], &["Sort"]);
-    let step = Duration::from_secs(10);
     assert!(matches!(store.totals(&asked), Err(StoreError::WithoutStacks)));
-    assert!(matches!(store.series(&asked, step, &[]), Err(StoreError::WithoutStacks)));
-    let by = [LabelKey::Operator];
-    assert!(matches!(store.series(&query(&[], &[]), step, &by), Err(StoreError::WithoutStacks)));
     assert!(matches!(store.ledger(asked.range, &asked.selection, &[]), Err(StoreError::WithoutStacks)));
     assert!(store.totals(&query(&[], &[])).is_ok());
+}
+
+/// In each step what trees say of it, and the rest of the selection is the store's.
+#[test]
+fn series_are_by_operator() {
+    let inner = store();
+    inner.append(window(60, vec![row("1", &[RUN, NEXT, SORT], 6), row("1", &[FETCH], 1)]));
+    let store = ByOperator::new(&inner);
+    let told = |query: &Query, by: &[LabelKey]| -> Vec<(String, Vec<u64>)> {
+        let line = |(labels, points): LabelledSeries| {
+            let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            (labels.join(","), points.iter().map(|point| point.count).collect())
+        };
+        let series = store.series(query, Duration::from_secs(10), by).unwrap();
+        assert!(series.iter().flat_map(|(_, points)| points).all(|point| point.weight == 10 * point.count));
+        series.into_iter().map(line).collect()
+    };
+    let lines = |lines: &[(&str, [u64; 2])]| -> Vec<(String, Vec<u64>)> {
+        lines.iter().map(|(labels, counts)| ((*labels).to_owned(), counts.to_vec())).collect()
+    };
+    let by = [LabelKey::Operator];
+    let want = [
+        ("operator=Exchange (read)", [2, 1]),
+        ("operator=Sort", [7, 6]),
+        ("operator=WholeStageCodegen (1)", [5, 0]),
+        ("operator=unknown", [8, 0]),
+    ];
+    assert_eq!(told(&query(&[], &[]), &by), lines(&want));
+    let by = [LabelKey::Stage, LabelKey::Operator];
+    let sort = [("stage=1,operator=Sort", [7, 6])];
+    assert_eq!(told(&query(&[], &["Sort"]), &by), lines(&sort));
+    let selected = [("stage=", [7, 0]), ("stage=2", [1, 0])];
+    assert_eq!(told(&query(&[], &["unknown"]), &[LabelKey::Stage]), lines(&selected));
+    assert_eq!(told(&query(&[], &["Window"]), &[LabelKey::Stage]), lines(&[]));
 }
 
 /// What is not asked by operator is the store's own answer.

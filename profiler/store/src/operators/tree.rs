@@ -42,13 +42,12 @@ pub fn walk(tree: &Tree, labels: usize, place: usize) -> Vec<(OperatorWalk, Node
 /// The tree of the samples that fulfil the conditions, apart by operator where that is asked for.
 pub fn parted(tree: &Tree, asked: &Parted<'_>) -> Result<Tree, StoreError> {
     let walked = walk(tree, asked.query.group.len(), asked.place.unwrap_or(0));
-    let accepts = |operator: Operator| asked.matchers.iter().all(|matcher| matcher.accepts(&operator.name()));
     let mut accepted: BTreeMap<Operator, bool> = BTreeMap::new();
     let mut endings: Vec<Ending> = Vec::new();
     for ((at, node), (walk, base)) in tree.nodes.iter().enumerate().zip(&walked) {
         let operator = walk.operator();
         if (node.self_count, node.self_weight) != (0, 0)
-            && *accepted.entry(operator).or_insert_with(|| accepts(operator))
+            && *accepted.entry(operator).or_insert_with(|| asked.accepts(operator))
         {
             endings.push(Ending { base: *base, operator, node: at as NodeId });
         }

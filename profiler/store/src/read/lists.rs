@@ -173,7 +173,7 @@ impl<'q> Series<'q> {
     }
 }
 
-fn too_long(limit: usize) -> StoreError {
+pub(super) fn too_long(limit: usize) -> StoreError {
     StoreError::TooLarge { what: "points in its time series", limit }
 }
 

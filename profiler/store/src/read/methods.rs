@@ -67,7 +67,7 @@ impl<'q> Summing<'q> for MethodSums<'q> {
 }
 
 /// A stack's frames, from its leaf up.
-fn frames(stacks: &Stacks, stack: u32) -> impl Iterator<Item = u32> {
+pub(super) fn frames(stacks: &Stacks, stack: u32) -> impl Iterator<Item = u32> {
     let mut at = stacks.stacks.get(stack as usize).map_or(0, |line| line.node);
     std::iter::from_fn(move || {
         let node = stacks.nodes.get(at as usize).filter(|_| at != 0)?;

@@ -8,6 +8,7 @@ mod budget;
 mod lists;
 mod merge;
 mod methods;
+mod operators;
 mod pauses;
 mod values;
 
@@ -15,6 +16,7 @@ pub(super) use budget::{Budget, was_read};
 pub(super) use lists::{LedgerLines, Processes, Series, Totals};
 pub(super) use merge::{Merge, Merged, Quantities};
 pub(super) use methods::MethodSums;
+pub(super) use operators::OperatorSeries;
 pub(super) use pauses::PauseLines;
 pub(super) use values::Values;
 
