@@ -24,14 +24,17 @@ pub enum JavaFrameTag {
     /// [`crate::SampleKindTag::Alloc`]; or of the object whose lock it waits for, at the leaf's side of its frames in a stack
     /// of [`crate::SampleKindTag::OffCpu`].
     Class = 4,
-    /// No code: the thread that holds the lock of the [`Self::Class`] before it. `value` is as the JVM has it: the
-    /// `JavaThread*`, an address in that thread's stack (a lock that was taken on the stack: JDK 8 to 21), or
-    /// the thread's number in the JVM (from 24 on); `cookie` has the thread's id ([`super::OWNER_ID_BITS`]), as another may soon be at the
+    /// No code: the thread that holds the lock of the [`Self::Class`] before it. `value` is its `JavaThread*`; `cookie` has the
+    /// thread's id ([`super::OWNER_ID_BITS`]), as another may soon be at the
     /// same address, and changes every [`crate::EPOCH_NS`], as a thread's name does not stay.
     Owner = 5,
     /// No code: the same, where the JVM itself has not looked yet who holds the lock (from JDK 22 on a thread that takes a lock for which
     /// nobody waits notes it in its own lock stack alone). `value` is the `ObjectMonitor*`, `cookie` as above.
     OwnerUnknown = 6,
+    /// No code: the same, where the JVM has the owner otherwise. `value` is an address in the thread's stack (a lock that was taken on
+    /// the stack: JDK 8 to 21), or the thread's number in the JVM (from 24 on); `cookie` is as above, but has a hash of the
+    /// monitor for the id: the next thread to have a stack there rarely holds the same one.
+    OwnerElsewhere = 7,
 }
 
 impl JavaFrameTag {
@@ -44,6 +47,7 @@ impl JavaFrameTag {
             4 => Some(Self::Class),
             5 => Some(Self::Owner),
             6 => Some(Self::OwnerUnknown),
+            7 => Some(Self::OwnerElsewhere),
             _ => None,
         }
     }

@@ -97,8 +97,11 @@ pub unsafe fn tell(scratch: *mut Scratch, pid: u32, java: u64) -> u64 {
         let Some(lock) = lock(&(*jvm).locks, java) else { return 0 };
         push(scratch, lock.class, JavaFrameTag::Class.word());
         if lock.owner > NO_OWNERS {
-            let cookie = cookie(scratch, thread_id(&(*jvm).locks, lock.owner));
-            push(scratch, lock.owner, JavaFrameTag::Owner.word() | cookie);
+            let (tag, id) = match thread_id(&(*jvm).locks, lock.owner) {
+                0 => (JavaFrameTag::OwnerElsewhere, mix(0, lock.monitor)),
+                id => (JavaFrameTag::Owner, id),
+            };
+            push(scratch, lock.owner, tag.word() | cookie(scratch, id));
         } else if lock.owner == ANONYMOUS_OWNER && lock.monitor != 0 {
             push(scratch, lock.monitor, JavaFrameTag::OwnerUnknown.word() | cookie(scratch, 0));
         }
@@ -153,7 +156,7 @@ unsafe fn cookie(scratch: *mut Scratch, id: u64) -> u64 {
     (epoch << OWNER_ID_BITS | id & ((1 << OWNER_ID_BITS) - 1)) & 0xffff_ffff
 }
 
-/// The thread's id as the JVM has it; 0 of what is no `JavaThread`, as an address in the owner's stack.
+/// The thread's id as the JVM has it; 0 of what is no `JavaThread`: an address in the owner's stack, or its number.
 #[inline(always)]
 fn thread_id(layout: &LockLayout, java: u64) -> u64 {
     if thread_of(layout, java).is_none() {

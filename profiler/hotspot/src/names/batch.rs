@@ -58,6 +58,9 @@ impl<'a, M: Memory> Batch<'a, M> {
             Some(JavaFrameTag::Owner) => {
                 self.owner(frame.cookie, |threads, memory| threads.owner(memory, frame.value))
             }
+            Some(JavaFrameTag::OwnerElsewhere) => {
+                self.owner(0, |threads, memory| threads.owner(memory, frame.value))
+            }
             Some(JavaFrameTag::OwnerUnknown) => {
                 self.owner(0, |threads, memory| threads.anonymous_owner(memory, frame.value))
             }
@@ -144,7 +147,8 @@ impl<'a, M: Memory> Batch<'a, M> {
         Ok(JavaFrame { kind: FrameKind::Class, name, signature: None, line: 0, approximate: false })
     }
 
-    /// A lock's owner as a label; none where it has ended, another is at its address, or it gave no sound name.
+    /// A lock's owner as a label; none where it has ended, another is at its address (`cookie` has its id, or 0), or it gave no
+    /// sound name.
     fn owner(
         &self,
         cookie: u32,

@@ -261,9 +261,16 @@ impl Namer {
                 }
                 return if known || sure(unloads) { Ok(read) } else { Err(Unnamed::Unloaded) };
             }
-            let no_method = [JavaFrameTag::Stub, JavaFrameTag::Owner, JavaFrameTag::OwnerUnknown]
-                .iter()
-                .any(|tag| frame.kind == *tag as u8);
+            let tag = JavaFrameTag::from_number(frame.kind);
+            let no_method = matches!(
+                tag,
+                Some(
+                    JavaFrameTag::Stub
+                        | JavaFrameTag::Owner
+                        | JavaFrameTag::OwnerElsewhere
+                        | JavaFrameTag::OwnerUnknown
+                )
+            );
             if sure(unloads) || no_method {
                 return Ok(read);
             }
