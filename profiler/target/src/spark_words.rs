@@ -4,6 +4,7 @@ use crate::text::{clean, cut};
 use emberscope_model::{WallTime, scrub};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Bytes kept of a name, description, host or status.
@@ -28,7 +29,7 @@ impl<'de> Deserialize<'de> for Words {
                 let full = text.trim();
                 let text = cut(full, MAX_SCRUBBED);
                 let name = dbt_node(full).map(|node| format!("dbt {node}"));
-                Ok(Words(clean(scrub(name.as_deref().unwrap_or(text)).as_bytes(), MAX_WORDS)))
+                Ok(Words(clean(on_one_line(&scrub(name.as_deref().unwrap_or(text))).as_bytes(), MAX_WORDS)))
             }
             fn visit_unit<E: Error>(self) -> Result<Words, E> {
                 Ok(Words::default())
@@ -49,6 +50,14 @@ impl Words {
         let text = self.0.strip_suffix("GMT")?;
         let time: jiff::Timestamp = format!("{text}Z").parse().ok()?;
         u64::try_from(time.as_millisecond()).ok().filter(|ms| *ms > 0).map(WallTime::from_millis)
+    }
+}
+
+/// A text whose lines follow each other with a blank between: statements of SQL and descriptions of streaming queries have several.
+fn on_one_line(text: &str) -> Cow<'_, str> {
+    match text.contains(['\n', '\r', '\t']) {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(text.split_whitespace().collect::<Vec<_>>().join(" ")),
     }
 }
 
@@ -114,9 +123,10 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_bounded() {
-        let words: Words = serde_json::from_str(&format!("\"a\\nb{}\"", "x".repeat(1000))).unwrap();
-        assert!(words.0.starts_with("a\u{fffd}b") && words.0.len() <= MAX_WORDS);
+    fn texts_are_bounded_and_on_one_line() {
+        let words: Words =
+            serde_json::from_str(&format!("\"a\\r\\n\\t b\\u0007{}\"", "x".repeat(1000))).unwrap();
+        assert!(words.0.starts_with("a b\u{fffd}x") && words.0.len() <= MAX_WORDS);
         assert!(serde_json::from_str::<Words>("7").is_err());
     }
 }
