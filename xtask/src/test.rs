@@ -23,7 +23,7 @@ use crate::setup::{self, SparkKit, helm, jdk, lint, packages, python, seccomp};
 use crate::turn::idle;
 use crate::{build, kernels, places, step, tally};
 use anyhow::{Context as _, Result};
-use checks::{COMPILED, bpf_is_silent, is_silent};
+use checks::{COMPILED, FUZZ_LOCK, bpf_is_silent, fuzz_lock, is_silent};
 pub use programs::Programs;
 use quick::Quick;
 use run::{Output, Run};
@@ -211,6 +211,7 @@ impl Bench<'_> {
                     run.part(what, || idle(|| step::run(what, &mut command, mend).map(drop)));
                 }),
             }
+            run.may_skip(FUZZ_LOCK, || idle(fuzz_lock));
             if self.options.filter.is_none() {
                 for arch in Arch::ALL {
                     let what = format!("BPF programs for {}", arch.debian());

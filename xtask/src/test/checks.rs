@@ -6,6 +6,7 @@ use crate::setup::lint;
 use crate::{bpf, check, places, step};
 use anyhow::{Context as _, Result, anyhow, bail};
 use std::process::Command;
+use std::time::Duration;
 
 /// What compilers do most of.
 pub(super) const COMPILED: &str = "compiling the unit tests";
@@ -27,6 +28,37 @@ pub(super) fn bpf_is_silent(arch: Arch) -> Result<()> {
     is_silent(&bpf::compiling(arch))
 }
 
+/// The check that nothing else of the tests makes: they do not build that workspace, and `./x fuzz` refuses a lock file that is out of
+/// date.
+pub(super) const FUZZ_LOCK: &str = "the fuzz targets' lock file";
+/// What cargo says of one that is.
+const OUT_OF_DATE: &str = "--locked was passed";
+/// How often the registry is asked. What breaks off says nothing of the file.
+const ASKED: u32 = 3;
+
+/// Whether the fuzz targets' lock file is up to date. The answer is why that cannot be told.
+///
+/// # Errors
+/// It is not.
+pub(super) fn fuzz_lock() -> Result<Option<String>> {
+    let mend = "cargo metadata --manifest-path profiler/fuzz/Cargo.toml, and commit profiler/fuzz/Cargo.lock";
+    let mut says = String::new();
+    for asked in 0..ASKED {
+        std::thread::sleep(Duration::from_secs(20) * asked);
+        let mut fetch = places::cargo();
+        fetch.current_dir(places::workspace());
+        fetch.args(["fetch", "--locked", "--manifest-path", "profiler/fuzz/Cargo.toml"]);
+        // Cargo's configuration: `net.retry`, `http.multiplexing`.
+        fetch.envs([("CARGO_NET_RETRY", "10"), ("CARGO_HTTP_MULTIPLEXING", "false")]);
+        match step::run(FUZZ_LOCK, &mut fetch, mend) {
+            Ok(_) => return Ok(None),
+            Err(error) if format!("{error:#}").contains(OUT_OF_DATE) => return Err(error),
+            Err(_) => says = step::tail(&step::log_file(FUZZ_LOCK)?, 1),
+        }
+    }
+    Ok(Some(format!("the registry did not answer, {ASKED} times: {}", says.trim())))
+}
+
 /// What it is called, what runs it, what mends it.
 type Check = (&'static str, Command, &'static str);
 
@@ -40,17 +72,8 @@ impl Bench<'_> {
         };
         let mut deny = lint::deny()?.ok_or_else(|| anyhow!("cargo-deny is not there: run `./x setup`"))?;
         deny.current_dir(places::workspace()).args(["--locked", "check", "licenses", "bans", "sources"]);
-        let mut fetch = cargo(&["fetch", "--locked", "--manifest-path", "profiler/fuzz/Cargo.toml"]);
-        // A download that breaks off says nothing of the file (Cargo's configuration, `net.retry`, `http.multiplexing`).
-        fetch.envs([("CARGO_NET_RETRY", "10"), ("CARGO_HTTP_MULTIPLEXING", "false")]);
         Ok(vec![
             ("formatting", cargo(&["fmt", "--all", "--check"]), "cargo fmt --all"),
-            // Nothing else of the tests builds that workspace, and `./x fuzz` refuses a lock file that is out of date.
-            (
-                "the fuzz targets' lock file",
-                fetch,
-                "cargo metadata --manifest-path profiler/fuzz/Cargo.toml, and commit profiler/fuzz/Cargo.lock",
-            ),
             ("licences, bans and sources of dependencies", deny, "deny.toml says what is allowed and why"),
             ("rustdoc", self.rustdoc()?, "mend what rustdoc says above"),
         ])
