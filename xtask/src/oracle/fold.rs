@@ -32,6 +32,21 @@ pub fn fold(name: &str) -> String {
     out
 }
 
+/// A Java method as async-profiler's collapsed stacks have it, folded: `java/util/A$$Lambda.0x000071e4.apply` is
+/// `java.util.A$$Lambda.apply`.
+pub fn of_collapsed(name: &str) -> String {
+    let text = name.replace('/', ".");
+    let parts = text.split('.').filter(|part| {
+        let digits = part.strip_prefix("0x").unwrap_or(part);
+        let hidden = part.starts_with("0x") || part.len() > 4;
+        !(hidden
+            && !digits.is_empty()
+            && digits.chars().all(|c| c.is_ascii_hexdigit())
+            && digits.contains(|c: char| c.is_ascii_digit()))
+    });
+    fold(&parts.collect::<Vec<_>>().join("."))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +72,10 @@ mod tests {
         ] {
             assert_eq!(fold(from), to);
         }
+    }
+    #[test]
+    fn names_of_collapsed_stacks() {
+        assert_eq!(of_collapsed("org/A$$Lambda.0x000071e4c0.apply"), "org.A$$Lambda.apply");
+        assert_eq!(of_collapsed("a/feed.add"), "a.feed.add");
     }
 }

@@ -3,7 +3,7 @@
 
 use super::super::clock::{now, sleep_until_visible};
 use super::super::row::Row;
-use super::{Bench, WITHOUT};
+use super::{Bench, WITH_ALLOCATIONS, WITHOUT, peers};
 use crate::launch::allocates::{PARTS, program};
 use crate::launch::{Daemon, Running};
 use crate::setup::runtime::{MAJORS, Runtime};
@@ -19,7 +19,6 @@ pub const COLLECTORS: [(&str, &str, u32); 3] =
     [("G1", "-XX:+UseG1GC", 11), ("Parallel", "-XX:+UseParallelGC", 11), ("ZGC", "-XX:+UseZGC", 15)];
 /// The sampling period, bytes.
 const EVERY: f64 = 524_288.0;
-const WITH: [&str; 2] = ["--events", "cpu,alloc"];
 
 pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
@@ -34,7 +33,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
         }
         home17 = home17.or(Some(home));
     }
-    rows.push(slowdown(bench, &home17.context("no JDK")?)?);
+    rows.extend(slowdown(bench, &home17.context("no JDK")?)?);
     Ok(rows)
 }
 
@@ -44,12 +43,19 @@ pub fn home(major: u32) -> Option<PathBuf> {
     Some(Path::new(&java).parent()?.parent()?.to_owned())
 }
 
-/// Runs the program beside the daemon: the program, and folded stacks of what it allocated.
-fn run(bench: &Bench, home: &Path, (name, flag): (&str, &str), words: &[&str]) -> Result<(Running, String)> {
+/// Runs the program beside the daemon: the program, and folded stacks of what it allocated. `flag`: one or more of the JVM's,
+/// with blanks between.
+pub fn run(
+    bench: &Bench,
+    home: &Path,
+    (name, flag): (&str, &str),
+    words: &[&str],
+) -> Result<(Running, String)> {
     let work = bench.work.join(name.replace(' ', "-"));
     std::fs::create_dir_all(&work).with_context(|| format!("creating {}", work.display()))?;
     let daemon = Daemon::start(&bench.binary, &work.join("data"), None, words)?;
-    let mut java = program(home, MB).flag(flag).flag("-Xmx1g").start(&work)?;
+    let program = flag.split(' ').fold(program(home, MB), |program, flag| program.flag(flag));
+    let mut java = program.flag("-Xmx1g").start(&work)?;
     java.wait_fact("ready", TIMEOUT)?;
     let begun = Instant::now();
     loop {
@@ -73,7 +79,7 @@ fn run(bench: &Bench, home: &Path, (name, flag): (&str, &str), words: &[&str]) -
 }
 
 fn of_jvm(bench: &Bench, home: &Path, name: &str, flag: &str) -> Result<Vec<Row>> {
-    let (java, folded) = run(bench, home, (name, flag), &WITH)?;
+    let (java, folded) = run(bench, home, (name, flag), &WITH_ALLOCATIONS)?;
     let mut rows = Vec::new();
     let (mut all, mut counted, mut in_method, mut both) = (0.0, 0.0, 0.0, 0.0);
     for part in PARTS {
@@ -95,21 +101,45 @@ fn of_jvm(bench: &Bench, home: &Path, name: &str, flag: &str) -> Result<Vec<Row>
     Ok(rows)
 }
 
-/// Time of the program's work, with allocations sampled and without, in turn.
-fn slowdown(bench: &Bench, home: &Path) -> Result<Row> {
-    let (mut with, mut without) = (Vec::new(), Vec::new());
+/// Time of the program's work with allocations sampled, by this daemon or by async-profiler, and without, in turn.
+fn slowdown(bench: &Bench, home: &Path) -> Result<Vec<Row>> {
+    let agent = peers::agent("alloc,alloc=512k", Path::new("slowdown.collapsed"));
+    let theirs = agent.as_ref().map(|flag| format!("-XX:+UseG1GC {flag}"));
+    let plain = "-XX:+UseG1GC";
+    let mut ways = vec![("without", &WITHOUT, plain), ("with", &WITH_ALLOCATIONS, plain)];
+    ways.extend(theirs.as_ref().ok().map(|flags| ("by async-profiler", &WITHOUT, flags.as_str())));
+    let mut times = vec![Vec::new(); ways.len()];
     for round in 0..bench.options.rounds {
-        for (how, words, out) in [("without", &WITHOUT, &mut without), ("with", &WITH, &mut with)] {
-            let (java, _) = run(bench, home, (&format!("{how} {round}"), "-XX:+UseG1GC"), words)?;
-            out.push(java.fact("nanos").context("no time")?.parse::<f64>()? / 1e9);
+        for ((how, words, flags), times) in ways.iter().zip(&mut times) {
+            let (java, _) = run(bench, home, (&format!("{how} {round}"), flags), *words)?;
+            times.push(java.fact("nanos").context("no time")?.parse::<f64>()? / 1e9);
         }
     }
-    let median = |all: &mut Vec<f64>| {
-        all.sort_by(f64::total_cmp);
-        all.get(all.len() / 2).copied().unwrap_or_default()
-    };
-    let (with, without) = (median(&mut with), median(&mut without));
-    let more = (with / without - 1.0) * 100.0;
-    let figure = format!("{with:.3} s, {without:.3} s without: {more:+.1} %");
-    Ok(Row::told("the program's work with allocations sampled, at the median", figure, bench.options.rounds))
+    let medians: Vec<f64> = times.iter().map(|times| median(times)).collect();
+    let (n, without) = (bench.options.rounds, medians.first().copied().unwrap_or(f64::NAN));
+    let more = |way: usize| medians.get(way).map(|with| (with / without - 1.0) * 100.0);
+    let mut rows = Vec::new();
+    for (way, (how, ..)) in ways.iter().enumerate().skip(1) {
+        let (median, more) = (medians.get(way).copied().unwrap_or(f64::NAN), more(way).unwrap_or(f64::NAN));
+        let figure = format!("{median:.3} s, {without:.3} s without: {more:+.1} %");
+        rows.push(Row::told(format!("allocations: the program's work {how}, median"), figure, n));
+    }
+    match (more(1), more(2), agent) {
+        (Some(ours), Some(theirs), Ok(_)) => rows.push(Row::is(
+            "allocations: slowdown, ours and async-profiler's",
+            format!("{ours:+.1} and {theirs:+.1} %"),
+            "<= half",
+            ours <= (theirs / 2.0).max(0.0),
+            n,
+        )),
+        (.., Err(why)) => rows.push(Row::told("allocations: async-profiler", format!("skipped: {why:#}"), 0)),
+        _ => {}
+    }
+    Ok(rows)
+}
+
+fn median(all: &[f64]) -> f64 {
+    let mut sorted = all.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -1,8 +1,10 @@
 //! `bench kinds`: waits by their reason against tasks that measure theirs ([`waits`]), and what watching switches costs
-//! ([`switches`], [`rates`]); allocations against the JVM's own account ([`allocations`]); pauses against its log ([`gc`]).
+//! ([`switches`], [`rates`]); allocations against the JVM's own account ([`allocations`]); pauses against its log ([`gc`]); time and
+//! allocations by method against async-profiler on the same run ([`peers`]).
 
 mod allocations;
 mod gc;
+mod peers;
 mod rates;
 mod switches;
 mod waits;
@@ -16,7 +18,7 @@ use std::path::PathBuf;
 #[derive(Parser)]
 #[command(
     name = "kinds",
-    about = "Waits against what tasks measure, what a switch costs, allocations against the JVM's account, pauses against its log"
+    about = "Waits against what tasks measure, what a switch costs, allocations against the JVM's account, pauses against its log, both against async-profiler"
 )]
 struct KindsOptions {
     #[command(flatten)]
@@ -42,6 +44,7 @@ enum Rows {
     Rates,
     Allocations,
     Gc,
+    AsyncProfiler,
 }
 
 /// What all need.
@@ -53,6 +56,9 @@ struct Bench {
 
 /// Has the daemon sample waits.
 const WITH_WAITS: [&str; 2] = ["--events", "cpu,off-cpu"];
+
+/// Has it sample allocations.
+const WITH_ALLOCATIONS: [&str; 2] = ["--events", "cpu,alloc"];
 
 /// Has it sample CPU time alone.
 const WITHOUT: [&str; 2] = ["--events", "cpu"];
@@ -67,6 +73,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let wants = |rows| options.rows.is_empty() || options.rows.contains(&rows);
     let (waits, switches, rates) = (wants(Rows::Waits), wants(Rows::Switches), wants(Rows::Rates));
     let (allocations, gc) = (wants(Rows::Allocations), wants(Rows::Gc));
+    let peers = wants(Rows::AsyncProfiler);
     let bench = Bench { options, binary, work };
     let mut rows = Vec::new();
     if waits {
@@ -83,6 +90,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     if gc {
         rows.extend(gc::rows(&bench)?);
+    }
+    if peers {
+        rows.extend(peers::rows(&bench)?);
     }
     row::print(&rows);
     match rows.iter().filter(|row| row.fails()).count() {

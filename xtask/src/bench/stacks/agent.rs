@@ -12,7 +12,7 @@ use super::{Bench, seen};
 use crate::bench::clock::{now, sleep_until_visible};
 use crate::bench::row::Row;
 use crate::launch::Daemon;
-use crate::oracle::fold::fold;
+use crate::oracle::fold::of_collapsed;
 use crate::setup::{SparkKit, async_profiler};
 use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeMap;
@@ -149,25 +149,11 @@ fn methods_of(line: &str) -> Option<(String, Option<String>, usize)> {
     let (stack, count) = line.rsplit_once(' ')?;
     let of = |frame: &str, suffixes: &[&str]| {
         let name = suffixes.iter().find_map(|suffix| frame.strip_suffix(suffix))?;
-        Some(fold(&dotted(name)))
+        Some(of_collapsed(name))
     };
     let leaf = of(stack.rsplit(';').next()?, &["_[j]", "_[i]", "_[0]", "_[1]"])?;
     let code = stack.rsplit(';').find_map(|frame| of(frame, &["_[j]", "_[0]", "_[1]"]));
     Some((leaf, code, count.parse().ok()?))
-}
-
-/// `java/util/A$$Lambda.0x000071e4.apply` as `java.util.A$$Lambda.apply`.
-fn dotted(name: &str) -> String {
-    let text = name.replace('/', ".");
-    let parts = text.split('.').filter(|part| {
-        let digits = part.strip_prefix("0x").unwrap_or(part);
-        let hidden = part.starts_with("0x") || part.len() > 4;
-        !(hidden
-            && !digits.is_empty()
-            && digits.chars().all(|c| c.is_ascii_hexdigit())
-            && digits.contains(|c: char| c.is_ascii_digit()))
-    });
-    parts.collect::<Vec<_>>().join(".")
 }
 
 fn compare(on: &str, ours: &Shares, theirs: &Shares) -> Vec<Row> {
@@ -214,8 +200,6 @@ mod tests {
         );
         assert_eq!(methods_of("a;java/lang/Thread.run_[0] 1"), Some((run.clone(), Some(run), 1)));
         assert_eq!(methods_of("a;[unknown] 12"), None);
-        assert_eq!(dotted("org/A$$Lambda.0x000071e4c0.apply"), "org.A$$Lambda.apply");
-        assert_eq!(dotted("a/feed.add"), "a.feed.add");
     }
 
     #[test]
