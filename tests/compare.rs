@@ -1,6 +1,5 @@
-//! Two runs of one job on real Spark: the second has a stage more, first of all, and the first its query without adaptive
-//! execution, so that all stages have other numbers; the second has a method that takes longer, and runs on another JDK where the
-//! machine has one for this Spark.
+//! Two runs of one job on real Spark: the second has a stage more, first of all, so that all others have other numbers, and a method
+//! that takes longer, and runs on another JDK where the machine has one for this Spark.
 
 use crate::held::now_ms;
 use anyhow::{Context as _, Result, ensure};
@@ -22,8 +21,6 @@ const SLOWER: &str = "60";
 const JOB: &str = "nightly";
 /// A setting that only the slower one has.
 const SETTING: (&str, &str) = ("spark.shuffle.file.buffer", "64k");
-/// Without it a query's stages have other numbers.
-const ADAPTIVE: &str = "spark.sql.adaptive.enabled";
 /// Of a method's samples on each side, those below one and the same stack at the least.
 const IN_ONE_PLACE: f64 = 0.9;
 /// A second of a core, or of a GiB, costs one.
@@ -39,8 +36,7 @@ fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
     // One is a run of the job by its application's name, the other by what its command line says.
     let flags = [&["--window", "2s", "--run-names", "^(nightly) scores$"], &PRICES[..]].concat();
     let daemon = here.daemon(dir.path(), &flags)?;
-    let (first, left) =
-        run(&here, &dir.path().join("left"), ["0", "false"], |job| job.conf(ADAPTIVE, "false"))?;
+    let (first, left) = run(&here, &dir.path().join("left"), ["0", "false"], |job| job)?;
     let said = |job: SparkJob| job.conf("spark.emberscope.run", JOB).conf(SETTING.0, SETTING.1);
     let (second, right) = run(&newest, &dir.path().join("right"), [SLOWER, "true"], said)?;
     wait_visible(&daemon, now_ms()?)?;

@@ -33,7 +33,7 @@ public final class Nightly {
                 warmed(rows);
             }
             long sum = scored(rows, rounds);
-            sum += queried(new SparkSession(spark.sc()));
+            sum += queried(SparkSession.builder().getOrCreate());
             System.out.println("fact done=" + sum);
             System.out.flush();
             while (stays && !Files.exists(Path.of("stop"))) Thread.sleep(100);
