@@ -18,7 +18,7 @@ mod throttle;
 mod told;
 mod watched;
 
-use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_STATE, WAIT_EVERY_NS};
+use crate::globals::{HAS_TASK_PT_REGS, TASK_CPU, TASK_PID, TASK_RUN_DELAY, TASK_STATE, WAIT_EVERY_NS};
 use crate::maps::{OF_EVENTS, SCRATCH, Scratch, WAITERS};
 use crate::output::Counts;
 use crate::regs;
@@ -32,11 +32,9 @@ use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
 use core::ptr::{addr_of_mut, read_volatile, write_volatile};
-use profiler_ebpf::{
-    CAUSES, Cause, Counter, DropReason, REFRESH_NS, SampleKindTag, Waiter, WaiterState, arch,
-};
+use profiler_ebpf::{CAUSES, Cause, Counter, REFRESH_NS, SampleKindTag, Waiter, WaiterState, arch};
 pub use told::settle;
-use told::{ended, tell_owed};
+use told::{ended, tell_owed, unseen};
 pub use watched::{renamed, renumbered, thread_ended, throttled};
 
 /// The current task goes: TP_PROTO(bool preempt, struct task_struct *prev, struct task_struct *next, ..).
@@ -97,7 +95,7 @@ pub fn off_cpu_wakeup(ctx: RawTracePointContext) -> i32 {
             throttle::wants_to_run(waiter, woken);
         }
         if read_volatile(&raw const (*waiter).state) == WaiterState::Waits as u32 {
-            ended(waiter, tid);
+            ended(waiter, tid, bpf_ktime_get_ns());
         }
     }
     0
@@ -123,13 +121,14 @@ unsafe fn leaves(ctx: &RawTracePointContext, waiter: *mut Waiter) -> u64 {
             return 0;
         }
         let (tid, now) = (bpf_get_current_pid_tgid() as u32, bpf_ktime_get_ns());
-        if (*waiter).state != WaiterState::Runs as u32
-            && let Some(counts) = Counts::of_this_cpu()
-        {
-            counts.lost(DropReason::WakeUnseen);
+        // Both accounts are brought up to date before a switch.
+        let word = |at: u32| read_volatile(task.add(at as usize).cast::<u64>());
+        if (*waiter).state != WaiterState::Runs as u32 {
+            unseen(waiter, (tid, now), word);
         }
         (*waiter).state = WaiterState::Runs as u32;
         (*waiter).began_ns = now;
+        ((*waiter).cpu_ns, (*waiter).run_delay_ns) = (word(TASK_CPU.load()), word(TASK_RUN_DELAY.load()));
         let key = key();
         let (at, known) = place(waiter, key);
         (*waiter).cause = at as u32;

@@ -74,7 +74,7 @@ reasons! {
         NameUnreadable = 7, "name_unreadable", "A thread's name could not be read: its samples have none until the next.";
         ThreadsFull = 8, "threads_full", "The table of named threads was full, or the user's share of it was used up: a thread's samples have no name.";
         NamesTooFast = 9, "names_too_fast", "A thread renamed itself over 1,000 times in a second, or a user's threads together over 20,000 times (60,000 if the user runs Spark): their names are not read for the rest of that second.";
-        WakeUnseen = 10, "wake_unseen", "The end of a thread's wait was not seen: it is not counted.";
+        WakeUnseen = 10, "wake_unseen", "The end of a thread's wait was not seen, and this kernel does not tell how long it stood still: it is not counted.";
         WaitersFull = 11, "waiters_full", "The table of threads whose waits are watched was full, or the user's share of it was used up: a thread's waits are not counted.";
         RingFullWait = 12, "ring_full_wait", "The ring buffer was half full: a wait is not counted.";
         ProbesMet = 13, "probes_met", "A thread allocated while another thread's allocation was being sampled on the same CPU: the allocation is not counted.";

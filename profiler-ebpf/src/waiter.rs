@@ -7,7 +7,7 @@
 //! a cause's stacks an amount goes to. Of a cause the walked stack is at most [`REFRESH_NS`] old, well within the epochs for
 //! which the daemon keeps it.
 
-/// Threads whose waits are watched, at most. 1.1 MiB.
+/// Threads whose waits are watched, at most. 1.2 MiB.
 pub const MAX_WAITERS: u32 = 2048;
 
 /// Causes kept of a thread.
@@ -168,12 +168,25 @@ pub struct Waiter {
     pub causes: [Cause; CAUSES],
     /// How long it was throttled.
     pub throttled: Throttled,
+    /// What the kernel had on its account when the wait began: time on a CPU, and waiting for one.
+    pub cpu_ns: u64,
+    /// See there.
+    pub run_delay_ns: u64,
 }
 
 impl Waiter {
     /// The hash of the stack at which it waits.
     pub fn stack(&self) -> u64 {
         self.causes.get(self.cause as usize).map_or(0, |cause| cause.stack)
+    }
+
+    /// How long it stood still, if it did not run at `now_ns` and ran since the wait began, by its account of now: of a wait
+    /// whose end nobody told.
+    #[inline(always)]
+    pub fn stood_still(&self, now_ns: u64, cpu_ns: u64, run_delay_ns: u64) -> u64 {
+        let awake =
+            cpu_ns.wrapping_sub(self.cpu_ns).wrapping_add(run_delay_ns.wrapping_sub(self.run_delay_ns));
+        now_ns.saturating_sub(self.began_ns).saturating_sub(awake)
     }
 
     /// Whether one more stack may be walked now, which is then counted.
@@ -192,13 +205,20 @@ impl Waiter {
 const _: () = {
     assert!(size_of::<Cause>() == 40);
     assert!(size_of::<Throttled>() == 32);
-    assert!(size_of::<Waiter>() == 64 + CAUSES * 48 + 32);
+    assert!(size_of::<Waiter>() == 64 + CAUSES * 48 + 32 + 16);
     assert!(CAUSES.is_power_of_two() && FILTER_SLOTS.is_power_of_two());
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_without_an_end_is_what_its_thread_did_not_use() {
+        let waiter = Waiter { began_ns: 1000, cpu_ns: 70, run_delay_ns: 20, ..Waiter::default() };
+        assert_eq!(waiter.stood_still(1500, 170, 50), 370);
+        assert_eq!(waiter.stood_still(1100, 270, 20), 0, "accounts of another clock");
+    }
 
     #[test]
     fn the_chance_follows_how_long_waits_last() {

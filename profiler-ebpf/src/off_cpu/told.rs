@@ -2,13 +2,13 @@
 #![allow(unsafe_code)]
 
 use super::{throttle, watched};
-use crate::globals::{RING_BYTES, WAIT_EVERY_NS};
+use crate::globals::{RING_BYTES, TASK_CPU, TASK_RUN_DELAY, WAIT_EVERY_NS};
 use crate::maps::WAITERS;
 use crate::output::{Counts, send, waiting};
 use aya_ebpf::bindings::BPF_RB_NO_WAKEUP;
-use aya_ebpf::helpers::bpf_get_smp_processor_id;
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
-use core::ptr::{addr_of_mut, write_volatile};
+use aya_ebpf::helpers::{bpf_get_smp_processor_id, bpf_probe_read_kernel};
+use core::ptr::{addr_of_mut, read_volatile, write_volatile};
 use profiler_ebpf::{
     CAUSES, Cause, DropReason, LONG_NS, RecordHeader, RecordKind, SampleKindTag, SampleRecord, WaitRecord,
     Waiter, WaiterState, together_ns,
@@ -17,16 +17,16 @@ use profiler_ebpf::{
 /// No wake-up of the reader from here: the scheduler holds a lock, and the reader comes some times a second.
 pub(super) const QUIETLY: u64 = BPF_RB_NO_WAKEUP as u64;
 
-/// A wait is over.
+/// A wait is over, since `now`.
 #[inline(never)]
-pub(super) unsafe fn ended(waiter: *mut Waiter, tid: u32) -> u64 {
+pub(super) unsafe fn ended(waiter: *mut Waiter, tid: u32, now: u64) -> u64 {
     // SAFETY: an entry of the map.
     unsafe {
         if waiter.is_null() {
             return 0;
         }
         write_volatile(&raw mut (*waiter).state, WaiterState::Runs as u32);
-        let (began, now) = ((*waiter).began_ns, bpf_ktime_get_ns());
+        let began = (*waiter).began_ns;
         let lasted = now.saturating_sub(began);
         let at = (*waiter).cause as usize & (CAUSES - 1);
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at);
@@ -43,6 +43,25 @@ pub(super) unsafe fn ended(waiter: *mut Waiter, tid: u32) -> u64 {
             tell_owed(waiter, at, (tid, now));
         }
         0
+    }
+}
+
+/// The current thread runs, and the end of its last wait was not told: a few wake-ups in ten thousand come without their
+/// tracepoint (seen on Linux 6.18). How long it stood still its account tells, of which `word` reads.
+#[inline(always)]
+pub(super) unsafe fn unseen(waiter: *mut Waiter, (tid, now): (u32, u64), word: impl Fn(u32) -> u64) {
+    let (cpu, delay) = (TASK_CPU.load(), TASK_RUN_DELAY.load());
+    // SAFETY: an entry of the map.
+    unsafe {
+        if cpu == 0 || delay == 0 {
+            write_volatile(&raw mut (*waiter).state, WaiterState::Runs as u32);
+            if let Some(counts) = Counts::of_this_cpu() {
+                counts.lost(DropReason::WakeUnseen);
+            }
+            return;
+        }
+        let lasted = (*waiter).stood_still(now, word(cpu), word(delay));
+        ended(waiter, tid, (*waiter).began_ns + lasted);
     }
 }
 
@@ -113,6 +132,13 @@ pub extern "C" fn settle(tid: u32) -> u64 {
     unsafe {
         if (*waiter).quota != 0 {
             throttle::leaves(waiter, bpf_get_current_task() as *const u8, false);
+        }
+        let task = bpf_get_current_task() as *const u8;
+        if read_volatile(&raw const (*waiter).state) == WaiterState::Waits as u32 {
+            // It runs, so the wait is over.
+            unseen(waiter, (tid, bpf_ktime_get_ns()), |at| {
+                bpf_probe_read_kernel(task.add(at as usize).cast::<u64>()).unwrap_or(0)
+            });
         }
         for at in 0..CAUSES {
             tell_owed(waiter, at, (tid, bpf_ktime_get_ns()));
