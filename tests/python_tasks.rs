@@ -220,19 +220,23 @@ fn the_ledger_has_each_task(daemon: &Daemon, query: &str, calls: &Calls) -> Resu
             *exact.entry((pid, tid)).or_default() += cpu;
         }
     }
-    let (mut noted, mut missing) = (0.0, 0.0);
+    let (mut noted, mut missing, mut largest) = (0.0, 0.0, Vec::new());
     for ((pid, called), Noted { used, .. }) in calls {
         let used = *used as f64 / 1e9;
         noted += used;
-        missing += (used - exact.get(&(*pid, called.tid)).copied().unwrap_or(0.0)).max(0.0);
+        let lacks = (used - exact.get(&(*pid, called.tid)).copied().unwrap_or(0.0)).max(0.0);
+        missing += lacks;
+        largest.push((lacks, pid, called));
     }
+    largest.sort_by(|a, b| b.0.total_cmp(&a.0));
+    largest.truncate(5);
     let pairs: BTreeSet<(u64, u64)> = calls.keys().map(|(pid, called)| (*pid, called.tid)).collect();
     let strange: f64 = exact.iter().filter(|(pair, _)| !pairs.contains(pair)).map(|(_, cpu)| cpu).sum();
     println!(
         "{} pairs of worker and task: {noted} s noted, {missing} s not theirs, {strange} s others'",
         pairs.len()
     );
-    ensure!(missing < noted * 0.01, "{missing} s of {noted} s are not on their tasks");
+    ensure!(missing < noted * 0.01, "{missing} s of {noted} s are not on their tasks: {largest:?}");
     ensure!(strange < noted * 0.01, "{strange} s are on tasks that the worker never had");
     Ok(())
 }

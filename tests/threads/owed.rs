@@ -22,10 +22,13 @@ fn short_waits_are_known_while_their_thread_stands_still() {
     let mut command = Command::new(fixture());
     let command = command.args(["owes", &WAITS.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("the fixture starts");
-    capture.set_party(child.id(), PartyKind::Executor, child.id()).expect("there is room");
-    child.stdin.take().expect("piped").write_all(b"\n").expect("it reads");
+    let mut go = child.stdin.take().expect("piped");
     let out = BufReader::new(child.stdout.take().expect("piped"));
     let mut program = Program(child, out);
+    // Whose process it is is forgotten at an exec, which may come after the spawn.
+    program.line();
+    capture.set_party(program.pid(), PartyKind::Executor, program.pid()).expect("there is room");
+    go.write_all(b"\n").expect("it reads");
     let mut line = String::new();
     program.1.read_line(&mut line).expect("text");
     let passed = number(line.split_whitespace().nth(1).expect("a figure"));

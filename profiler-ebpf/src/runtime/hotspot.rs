@@ -52,6 +52,11 @@ impl JavaFrameTag {
         }
     }
 
+    /// Whether it is of no method or class, which a JVM may unload.
+    pub const fn outlives_methods(self) -> bool {
+        matches!(self, Self::Stub | Self::Owner | Self::OwnerUnknown | Self::OwnerElsewhere)
+    }
+
     /// In the second word of a [`crate::UserFrame`], with the runtime.
     pub const fn word(self) -> u64 {
         (self as u64) << 32 | (RuntimeId::HOTSPOT.0 as u64) << 48

@@ -261,16 +261,7 @@ impl Namer {
                 }
                 return if known || sure(unloads) { Ok(read) } else { Err(Unnamed::Unloaded) };
             }
-            let tag = JavaFrameTag::from_number(frame.kind);
-            let no_method = matches!(
-                tag,
-                Some(
-                    JavaFrameTag::Stub
-                        | JavaFrameTag::Owner
-                        | JavaFrameTag::OwnerElsewhere
-                        | JavaFrameTag::OwnerUnknown
-                )
-            );
+            let no_method = JavaFrameTag::from_number(frame.kind).is_some_and(JavaFrameTag::outlives_methods);
             if sure(unloads) || no_method {
                 return Ok(read);
             }

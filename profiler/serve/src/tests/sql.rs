@@ -213,7 +213,12 @@ async fn operators_select_and_group() {
     assert_eq!(values["values"][0]["value"], "unknown");
     let diff = ask("diff?format=json&left.operator=Sort&right.operator=unknown").await.json();
     assert_eq!((&diff["left"]["samples"], &diff["right"]["samples"]), (&json!(6), &json!(13)));
-    for path in ["stages?operator=Sort", "series?by=operator", "ledger?by=operator", "tax?operator=Sort"] {
+    let series = ask("series?by=operator").await.json();
+    let lines = series["series"].as_array().unwrap();
+    let sort = lines.iter().find(|line| line["labels"]["operator"] == "Sort").unwrap();
+    let samples = |point: &serde_json::Value| point["samples"].as_u64().unwrap_or(0);
+    assert_eq!(sort["points"].as_array().unwrap().iter().map(samples).sum::<u64>(), 6);
+    for path in ["stages?operator=Sort", "ledger?by=operator", "tax?operator=Sort"] {
         ask(path).await.refused(400, "bad_parameter", Some("operator"));
     }
 }
