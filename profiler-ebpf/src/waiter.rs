@@ -168,9 +168,9 @@ pub struct Waiter {
     pub causes: [Cause; CAUSES],
     /// How long it was throttled.
     pub throttled: Throttled,
-    /// What the kernel had on its account when the wait began: time on a CPU, and waiting for one.
+    /// Time on a CPU that the kernel had on its account when the wait began.
     pub cpu_ns: u64,
-    /// See there.
+    /// Likewise time of waiting for a CPU.
     pub run_delay_ns: u64,
 }
 
@@ -180,8 +180,8 @@ impl Waiter {
         self.causes.get(self.cause as usize).map_or(0, |cause| cause.stack)
     }
 
-    /// How long it stood still, if it did not run at `now_ns` and ran since the wait began, by its account of now: of a wait
-    /// whose end nobody told.
+    /// How long it stood still since the wait began: all but what its account of `now_ns` says that it ran, and waited to run.
+    /// It runs then, and nobody told the wait's end.
     #[inline(always)]
     pub fn stood_still(&self, now_ns: u64, cpu_ns: u64, run_delay_ns: u64) -> u64 {
         let awake =

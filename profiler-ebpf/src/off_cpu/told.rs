@@ -130,10 +130,10 @@ pub extern "C" fn settle(tid: u32) -> u64 {
     let Some(waiter) = WAITERS.get_ptr_mut(tid) else { return 0 };
     // SAFETY: an entry of the map, and the current task, which is read without faulting; the helpers have no preconditions.
     unsafe {
-        if (*waiter).quota != 0 {
-            throttle::leaves(waiter, bpf_get_current_task() as *const u8, false);
-        }
         let task = bpf_get_current_task() as *const u8;
+        if (*waiter).quota != 0 {
+            throttle::leaves(waiter, task, false);
+        }
         if read_volatile(&raw const (*waiter).state) == WaiterState::Waits as u32 {
             // It runs, so the wait is over.
             unseen(waiter, (tid, bpf_ktime_get_ns()), |at| {

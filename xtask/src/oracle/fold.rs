@@ -73,6 +73,7 @@ mod tests {
             assert_eq!(fold(from), to);
         }
     }
+
     #[test]
     fn names_of_collapsed_stacks() {
         assert_eq!(of_collapsed("org/A$$Lambda.0x000071e4c0.apply"), "org.A$$Lambda.apply");

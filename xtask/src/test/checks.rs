@@ -31,15 +31,15 @@ pub(super) fn bpf_is_silent(arch: Arch) -> Result<()> {
 /// The check that nothing else of the tests makes: they do not build that workspace, and `./x fuzz` refuses a lock file that is out of
 /// date.
 pub(super) const FUZZ_LOCK: &str = "the fuzz targets' lock file";
-/// What cargo says of one that is.
-const OUT_OF_DATE: &str = "--locked was passed";
+/// What cargo says where the registry breaks off, or answers otherwise than it should. All else is a failure.
+const AWAY: [&str; 2] = ["curl failed", "failed to get successful HTTP response"];
 /// How often the registry is asked. What breaks off says nothing of the file.
 const ASKED: u32 = 3;
 
 /// Whether the fuzz targets' lock file is up to date. The answer is why that cannot be told.
 ///
 /// # Errors
-/// It is not.
+/// It is not, or cargo fails for another reason than the registry.
 pub(super) fn fuzz_lock() -> Result<Option<String>> {
     let mend = "cargo metadata --manifest-path profiler/fuzz/Cargo.toml, and commit profiler/fuzz/Cargo.lock";
     let mut says = String::new();
@@ -52,7 +52,7 @@ pub(super) fn fuzz_lock() -> Result<Option<String>> {
         fetch.envs([("CARGO_NET_RETRY", "10"), ("CARGO_HTTP_MULTIPLEXING", "false")]);
         match step::run(FUZZ_LOCK, &mut fetch, mend) {
             Ok(_) => return Ok(None),
-            Err(error) if format!("{error:#}").contains(OUT_OF_DATE) => return Err(error),
+            Err(error) if !AWAY.iter().any(|away| format!("{error:#}").contains(away)) => return Err(error),
             Err(_) => says = step::tail(&step::log_file(FUZZ_LOCK)?, 1),
         }
     }

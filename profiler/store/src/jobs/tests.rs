@@ -1,4 +1,5 @@
 use super::*;
+use crate::plain::row_of;
 use crate::{MemoryStore, MemoryStoreConfig};
 use emberscope_model::{
     Detail, FrameKind, LabelSetBuilder, LedgerRow, LedgerSums, LostCounts, Node, Row, SampleKind,
@@ -16,28 +17,17 @@ fn fact(app: &str, kind: SparkFactKind, id: &str, refs: &[u32], begun: WallTime)
 /// query 7.
 fn store() -> MemoryStore {
     let store = MemoryStore::new(MemoryStoreConfig::default());
-    let row = |app: &str, stage: &str, names: &[&str], count: u64| {
-        let frame = |name: &&str| Arc::new(Frame::new(FrameKind::JavaCompiled, *name, ""));
-        let labels = LabelSetBuilder::new().set(LabelKey::App, app).set(LabelKey::Stage, stage).build();
-        Row {
-            labels: Arc::new(labels),
-            stack: Arc::new(Stack { frames: names.iter().map(frame).collect(), end: StackEnd::Root }),
-            kind: SampleKind::Cpu,
-            count,
-            weight: 10 * count,
-        }
-    };
     let from = WallTime::from_millis(1_700_000_000_000);
     let range = TimeRange { from, until: from.plus(Duration::from_secs(10)) };
     let rows = vec![
-        row("a", "1", &["run", "sort"], 4),
-        row("a", "2", &["run", "sort"], 3),
-        row("a", "2", &["run"], 2),
-        row("a", "5", &["run"], 6),
-        row("a", "9", &["run"], 1),
-        row("a", "", &["gc"], 8),
-        row("b", "1", &["run"], 16),
-        row("", "", &[], 32),
+        row_of("a", "1", &["run", "sort"], 4),
+        row_of("a", "2", &["run", "sort"], 3),
+        row_of("a", "2", &["run"], 2),
+        row_of("a", "5", &["run"], 6),
+        row_of("a", "9", &["run"], 1),
+        row_of("a", "", &["gc"], 8),
+        row_of("b", "1", &["run"], 16),
+        row_of("", "", &[], 32),
     ];
     let ledger = [("a", "1", 40), ("a", "2", 50), ("a", "9", 10), ("a", "", 80), ("b", "1", 160)].map(
         |(app, stage, cpu_ns)| {

@@ -1,9 +1,7 @@
 use super::*;
+use crate::plain::row_of;
 use crate::{MemoryStore, MemoryStoreConfig};
-use emberscope_model::{
-    Frame, FrameKind, LabelSetBuilder, LostCounts, MatchOp, Matcher, Pause, Row, SampleKind, Stack, StackEnd,
-    UnknownReason, WallTime,
-};
+use emberscope_model::{LabelSetBuilder, LostCounts, MatchOp, Matcher, Pause, Row, SampleKind, WallTime};
 
 const RUN: &str = "org.apache.spark.executor.Executor$TaskRunner.run";
 const NEXT: &str =
@@ -12,18 +10,7 @@ const SORT: &str = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$Gen
 const FETCH: &str = "org.apache.spark.storage.ShuffleBlockFetcherIterator.next";
 
 fn row(stage: &str, names: &[&str], count: u64) -> Row {
-    let frame = |name: &&str| match *name {
-        "?" => Arc::new(Frame::unknown(UnknownReason::NoSymbol, "")),
-        name => Arc::new(Frame::new(FrameKind::JavaCompiled, name, "")),
-    };
-    let labels = LabelSetBuilder::new().set(LabelKey::App, "a").set(LabelKey::Stage, stage).build();
-    Row {
-        labels: Arc::new(labels),
-        stack: Arc::new(Stack { frames: names.iter().map(frame).collect(), end: StackEnd::Root }),
-        kind: SampleKind::Cpu,
-        count,
-        weight: 10 * count,
-    }
+    row_of("a", stage, names, count)
 }
 
 /// Of ten seconds, so many after the first.

@@ -6,7 +6,10 @@
 mod accounts;
 mod answer;
 mod relabel;
+mod rows;
 mod tree;
+
+pub(crate) use rows::row_of;
 
 use super::door::{Store, StoreUsage};
 use super::error::StoreError;

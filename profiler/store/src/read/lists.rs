@@ -5,15 +5,16 @@
 use super::super::facts::Facts;
 use super::super::pointer::PairMap;
 use super::Covered;
+use super::steps::{Steps, too_long};
 use crate::error::StoreError;
 use crate::limits::AnswerLimits;
 use crate::values::LabelledSeries;
 use crate::view::View;
 use emberscope_model::{
     LabelKey, LabelSet, LabelTotal, LedgerSums, LedgerTotal, ProcessKey, ProcessRecord, Query, Selection,
-    SeriesPoint, TimeRange, WallTime,
+    TimeRange,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -109,10 +110,9 @@ impl Places {
 /// [`crate::Store::series`] in the making.
 pub(crate) struct Series<'q> {
     query: &'q Query,
-    step: Duration,
     by: &'q [LabelKey],
     limit: usize,
-    steps: BTreeSet<WallTime>,
+    steps: Steps,
     places: Places,
     /// Count and weight, by place and step (its start).
     sums: PairMap<(usize, u64), (u64, u64)>,
@@ -121,8 +121,8 @@ pub(crate) struct Series<'q> {
 impl<'q> Series<'q> {
     /// No points yet.
     pub fn new(query: &'q Query, step: Duration, by: &'q [LabelKey], limits: &AnswerLimits) -> Self {
-        let (steps, places, sums) = (BTreeSet::new(), Places::default(), PairMap::default());
-        Self { query, step, by, limit: limits.points, steps, places, sums }
+        let (steps, places, sums) = (Steps::new(step), Places::default(), PairMap::default());
+        Self { query, by, limit: limits.points, steps, places, sums }
     }
 
     /// Adds a view.
@@ -133,9 +133,7 @@ impl<'q> Series<'q> {
         let facts = view.facts();
         let touched = Covered::default().touch(facts, &self.query.range);
         let selected = facts.labels.selected(&self.query.selection);
-        let steps: Vec<WallTime> =
-            facts.windows.iter().map(|window| window.range.from.floor(self.step)).collect();
-        self.steps.extend(steps.iter().zip(&touched).filter(|(_, touched)| **touched).map(|(step, _)| *step));
+        let steps = self.steps.of(facts, &touched);
         let mut place_of = self.places.of(facts, self.by);
         for group in facts.groups.iter().filter(|group| self.query.kind.holds(group.kind)) {
             let Some(step) = steps.get(group.window as usize) else { continue };
@@ -158,23 +156,14 @@ impl<'q> Series<'q> {
     /// # Errors
     /// [`StoreError::TooLarge`]: with the zeros there are more points than may be.
     pub fn finish(self) -> Result<Vec<LabelledSeries>, StoreError> {
-        if self.places.by_values.len().saturating_mul(self.steps.len()) > self.limit {
-            return Err(too_long(self.limit));
-        }
-        let Self { by, steps, places, sums, .. } = self;
+        let Self { by, limit, steps, places, sums, .. } = self;
+        steps.fit(places.by_values.len(), limit)?;
         let series = |(values, place): (Vec<Arc<str>>, usize)| {
-            let point = |step: &WallTime| {
-                let (count, weight) = sums.get(&(place, step.0)).copied().unwrap_or_default();
-                SeriesPoint { time_ms: step.as_millis(), count, weight }
-            };
-            (by.iter().copied().zip(values).collect(), steps.iter().map(point).collect())
+            let points = steps.points(|step| sums.get(&(place, step)).copied());
+            (by.iter().copied().zip(values).collect(), points)
         };
         Ok(places.by_values.into_iter().map(series).collect())
     }
-}
-
-pub(super) fn too_long(limit: usize) -> StoreError {
-    StoreError::TooLarge { what: "points in its time series", limit }
 }
 
 /// [`crate::Store::ledger`] in the making.

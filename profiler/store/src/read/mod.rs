@@ -10,6 +10,7 @@ mod merge;
 mod methods;
 mod operators;
 mod pauses;
+mod steps;
 mod values;
 
 pub(super) use budget::{Budget, was_read};

@@ -4,15 +4,16 @@
 
 use super::super::facts::Stacks;
 use super::Covered;
-use super::lists::{is, too_long};
+use super::lists::is;
 use super::methods::frames;
+use super::steps::{Steps, too_long};
 use crate::error::StoreError;
 use crate::limits::AnswerLimits;
 use crate::operators::Parted;
 use crate::values::LabelledSeries;
 use crate::view::{UNSELECTED, View};
-use emberscope_model::{FrameSign, LabelKey, Operator, OperatorWalk, SeriesPoint, WallTime};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use emberscope_model::{FrameSign, LabelKey, Operator, OperatorWalk, WallTime};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +23,8 @@ type Line = BTreeMap<u64, (u64, u64)>;
 /// Series in the making.
 pub(crate) struct OperatorSeries<'q> {
     asked: &'q Parted<'q>,
-    step: Duration,
     limit: usize,
-    steps: BTreeSet<WallTime>,
+    steps: Steps,
     /// By the values of the labels.
     lines: BTreeMap<Vec<Arc<str>>, Line>,
     points: usize,
@@ -35,8 +35,8 @@ pub(crate) struct OperatorSeries<'q> {
 impl<'q> OperatorSeries<'q> {
     /// No points yet. The labels are those of the question's group.
     pub fn new(asked: &'q Parted<'q>, step: Duration, limits: &AnswerLimits) -> Self {
-        let (steps, lines, names) = Default::default();
-        Self { asked, step, limit: limits.points, steps, lines, points: 0, names }
+        let (lines, names) = Default::default();
+        Self { asked, limit: limits.points, steps: Steps::new(step), lines, points: 0, names }
     }
 
     /// Adds a view.
@@ -48,20 +48,18 @@ impl<'q> OperatorSeries<'q> {
         let (facts, query) = (view.facts(), &self.asked.query);
         let touched = Covered::default().touch(facts, &query.range);
         let selected = facts.labels.selected(&query.selection);
-        let steps: Vec<WallTime> =
-            facts.windows.iter().map(|window| window.range.from.floor(self.step)).collect();
-        self.steps.extend(steps.iter().zip(&touched).filter(|(_, touched)| **touched).map(|(step, _)| *step));
+        let steps = self.steps.of(facts, &touched);
         // Groups of one step that have the same labels have one slot.
         let mut slot_of: HashMap<(WallTime, Vec<u32>), u32> = HashMap::new();
         let mut slots: Vec<(WallTime, u32)> = Vec::new();
         let mut slot = |group: crate::facts::Group| {
-            let step = steps.get(group.window as usize)?;
+            let step = *steps.get(group.window as usize)?;
             let asked =
                 query.kind.holds(group.kind) && is(&touched, group.window) && is(&selected, group.set);
-            let ids = query.group.iter().map(|key| facts.labels.value(group.set, *key)).collect();
             asked.then(|| {
-                *slot_of.entry((*step, ids)).or_insert_with(|| {
-                    slots.push((*step, group.set));
+                let ids = query.group.iter().map(|key| facts.labels.value(group.set, *key)).collect();
+                *slot_of.entry((step, ids)).or_insert_with(|| {
+                    slots.push((step, group.set));
                     slots.len() as u32 - 1
                 })
             })
@@ -73,16 +71,20 @@ impl<'q> OperatorSeries<'q> {
         let sums = view.sums(&of_group, slots.len())?.into_sorted();
         let stacks = view.stacks()?;
         let mut operators = Operators::of(&stacks);
+        let mut by_operator: BTreeMap<(u32, Operator), (u64, u64)> = BTreeMap::new();
         for (slot, stack, count, weight) in sums {
-            let Some((step, set)) = slots.get(slot as usize) else { continue };
-            let operator = operators.operator(stack);
-            if let Some(name) = self.name(operator) {
-                let mut values = facts.labels.values(*set, &query.group);
-                if let Some(place) = self.asked.place {
-                    values.insert(place.min(values.len()), name);
-                }
-                self.count(values, *step, (count, weight))?;
+            let sum = by_operator.entry((slot, operators.operator(stack))).or_default();
+            *sum = (sum.0.saturating_add(count), sum.1.saturating_add(weight));
+        }
+        for ((slot, operator), more) in by_operator {
+            let (Some((step, set)), Some(name)) = (slots.get(slot as usize), self.name(operator)) else {
+                continue;
+            };
+            let mut values = facts.labels.values(*set, &query.group);
+            if let Some(place) = self.asked.place {
+                values.insert(place.min(values.len()), name);
             }
+            self.count(values, *step, more)?;
         }
         Ok(())
     }
@@ -107,20 +109,15 @@ impl<'q> OperatorSeries<'q> {
     /// # Errors
     /// [`StoreError::TooLarge`]: with the zeros there are more points than may be.
     pub fn finish(self) -> Result<Vec<LabelledSeries>, StoreError> {
-        if self.lines.len().saturating_mul(self.steps.len()) > self.limit {
-            return Err(too_long(self.limit));
-        }
-        let Self { asked, steps, lines, .. } = self;
+        let Self { asked, limit, steps, lines, .. } = self;
+        steps.fit(lines.len(), limit)?;
         let mut by = asked.query.group.clone();
         if let Some(place) = asked.place {
             by.insert(place.min(by.len()), LabelKey::Operator);
         }
         let series = |(values, sums): (Vec<Arc<str>>, Line)| {
-            let point = |step: &WallTime| {
-                let (count, weight) = sums.get(&step.0).copied().unwrap_or_default();
-                SeriesPoint { time_ms: step.as_millis(), count, weight }
-            };
-            (by.iter().copied().zip(values).collect(), steps.iter().map(point).collect())
+            let points = steps.points(|step| sums.get(&step).copied());
+            (by.iter().copied().zip(values).collect(), points)
         };
         Ok(lines.into_iter().map(series).collect())
     }

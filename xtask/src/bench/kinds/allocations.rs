@@ -3,6 +3,7 @@
 
 use super::super::clock::{now, sleep_until_visible};
 use super::super::row::Row;
+use super::super::stats::quantile;
 use super::{Bench, WITH_ALLOCATIONS, WITHOUT, peers};
 use crate::launch::allocates::{PARTS, program};
 use crate::launch::{Daemon, Running};
@@ -115,7 +116,7 @@ fn slowdown(bench: &Bench, home: &Path) -> Result<Vec<Row>> {
             times.push(java.fact("nanos").context("no time")?.parse::<f64>()? / 1e9);
         }
     }
-    let medians: Vec<f64> = times.iter().map(|times| median(times)).collect();
+    let medians: Vec<f64> = times.iter().map(|times| quantile(times, 0.5)).collect();
     let (n, without) = (bench.options.rounds, medians.first().copied().unwrap_or(f64::NAN));
     let more = |way: usize| medians.get(way).map(|with| (with / without - 1.0) * 100.0);
     let mut rows = Vec::new();
@@ -136,10 +137,4 @@ fn slowdown(bench: &Bench, home: &Path) -> Result<Vec<Row>> {
         _ => {}
     }
     Ok(rows)
-}
-
-fn median(all: &[f64]) -> f64 {
-    let mut sorted = all.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }

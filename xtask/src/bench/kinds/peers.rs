@@ -158,22 +158,21 @@ impl Stacks {
 
     /// Percent of the whole by each name that is on a stack, but for the way to all.
     fn by_method(&self) -> Sums {
-        let mut sums = Sums::new();
-        for (frames, weight) in &self.stacks {
-            for frame in frames.iter().collect::<BTreeSet<_>>() {
-                *sums.entry(frame.clone()).or_default() += 100.0 * weight / self.all;
-            }
-        }
+        let mut sums = self.shares(|frames| frames.iter().collect());
         sums.retain(|_, share| *share < TRUNK);
         sums
     }
 
     /// Percent of the whole by the last name.
     fn by_leaf(&self) -> Sums {
+        self.shares(|frames| frames.last().into_iter().collect())
+    }
+
+    fn shares(&self, names: impl Fn(&[String]) -> BTreeSet<&String>) -> Sums {
         let mut sums = Sums::new();
         for (frames, weight) in &self.stacks {
-            if let Some(leaf) = frames.last() {
-                *sums.entry(leaf.clone()).or_default() += 100.0 * weight / self.all;
+            for name in names(frames) {
+                *sums.entry(name.clone()).or_default() += 100.0 * weight / self.all;
             }
         }
         sums

@@ -26,6 +26,7 @@ pub(super) const PAIRS: [(&str, &[&str]); 10] = [
     ("write", &["WriteFiles", "WriteToDataSourceV2"]),
     ("python", &["BatchEvalPython"]),
 ];
+
 /// A row each.
 pub(super) fn pairs(daemon: &Daemon, spark: &str, range: &str, ran: &[Ran]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
