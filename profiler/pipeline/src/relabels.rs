@@ -4,7 +4,7 @@
 //! open window, with its thread's labels kept. Bounded: over [`MAX_RELABELS`] all are forgotten, and what
 //! is still open keeps its old labels.
 
-use emberscope_model::{LabelRewrite, LabelSet};
+use emberscope_model::{FastMap, LabelRewrite, LabelSet, LedgerRow};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -56,12 +56,35 @@ impl Applying<'_> {
         }
         keeps
     }
+
+    /// Puts the labels of a ledger right; what was used under old labels and under new ones is one line.
+    pub fn ledger(&mut self, ledger: &mut Vec<LedgerRow>) {
+        if self.relabels.0.is_empty() {
+            return;
+        }
+        let mut places: FastMap<Arc<LabelSet>, usize> = FastMap::default();
+        let mut lines: Vec<LedgerRow> = Vec::with_capacity(ledger.len());
+        for mut row in ledger.drain(..) {
+            if !self.keeps(&mut row.labels) {
+                continue;
+            }
+            let at = *places.entry(row.labels.clone()).or_insert(lines.len());
+            match lines.get_mut(at) {
+                Some(line) => {
+                    line.sums.add(&row.sums);
+                    line.seen.cover(&row.seen);
+                }
+                None => lines.push(row),
+            }
+        }
+        *ledger = lines;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use emberscope_model::{LabelKey, LabelSetBuilder};
+    use emberscope_model::{LabelKey, LabelSetBuilder, LedgerSums, TimeRange, WallTime};
 
     fn labels(app: &str, task: &str) -> Arc<LabelSet> {
         Arc::new(LabelSetBuilder::new().set(LabelKey::App, app).set(LabelKey::Task, task).build())
@@ -87,5 +110,29 @@ mod tests {
         }
         let (mut old, mut new) = (labels("unknown", "8"), labels("second", "8"));
         assert!(applying.keeps(&mut old) && applying.keeps(&mut new) && Arc::ptr_eq(&old, &new));
+    }
+
+    #[test]
+    fn a_task_that_began_under_old_labels_has_one_line() {
+        let line = |app: &str, task: &str, wall_ns: u64, begun: u64| LedgerRow {
+            labels: labels(app, task),
+            sums: LedgerSums { wall_ns, begun, ..LedgerSums::default() },
+            seen: TimeRange { from: WallTime(10), until: WallTime(10 + wall_ns) },
+        };
+        let mut relabels = Relabels::default();
+        relabels.note(labels("first", ""), Some(labels("second", "")));
+        relabels.note(labels("unwanted", ""), None);
+        let mut ledger = vec![
+            line("first", "7", 0, 1),
+            line("unwanted", "7", 5, 1),
+            line("second", "7", 90, 0),
+            line("first", "8", 3, 0),
+        ];
+        relabels.apply().ledger(&mut ledger);
+        let told: Vec<_> =
+            ledger.iter().map(|line| (&line.labels, line.sums.wall_ns, line.sums.begun, line.seen)).collect();
+        let seen = |until| TimeRange { from: WallTime(10), until: WallTime(until) };
+        let (seven, eight) = (labels("second", "7"), labels("second", "8"));
+        assert_eq!(told, [(&seven, 90, 1, seen(100)), (&eight, 3, 0, seen(13))]);
     }
 }

@@ -3,7 +3,7 @@
 mod api;
 mod archive;
 mod bpf_stats;
-mod clock;
+pub(crate) mod clock;
 mod compare;
 pub mod hostile;
 mod kinds;

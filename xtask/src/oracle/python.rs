@@ -5,6 +5,7 @@ mod split;
 
 pub use split::{Part, Split};
 
+use crate::bench::clock::now;
 use crate::launch::{Daemon, Running};
 use crate::setup::new_python::PYTHON_3_14;
 use crate::{places, root, step};
@@ -40,6 +41,9 @@ const COPY: &str = "tmp/python_oracle.py";
 const KNOWN: &str = "tmp/python_oracle.known";
 /// Until the program is known, and after its end.
 const SLACK: Duration = Duration::from_secs(60);
+/// Samples of which a program's stacks are judged before its scenes begin, at the least, and the part of them that is whole.
+const FEW: usize = 20;
+const WHOLE: f64 = 0.99;
 
 /// A CPython of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,8 +148,11 @@ pub fn run(daemon: &Daemon, python: &Python, plan: &Plan) -> Result<Ran> {
     let mut running = Running::start("the Python oracle", &mut command, log)?;
     let pid = running.pid();
     let begun = Instant::now();
-    while !is_known(daemon, pid)? {
-        ensure!(begun.elapsed() < SLACK, "the daemon shows no Python frame of {shown} in {SLACK:?}");
+    while !is_known(daemon, pid, window)? {
+        ensure!(
+            begun.elapsed() < SLACK,
+            "the daemon does not show whole Python stacks of {shown} in {SLACK:?}"
+        );
         ensure!(running.ended()?.is_none(), "{shown} ended:\n{}", step::tail(log, 30));
         std::thread::sleep(Duration::from_millis(200));
     }
@@ -157,10 +164,20 @@ pub fn run(daemon: &Daemon, python: &Python, plan: &Plan) -> Result<Ran> {
     Ok(Ran { scenes: told, pid })
 }
 
-/// Whether the daemon has seen a stack of it with its first Python frame.
-fn is_known(daemon: &Daemon, pid: u32) -> Result<bool> {
-    let answer = daemon.json(&format!("/api/v1/flamegraph?pid={pid}&format=json"))?;
-    Ok(stacks(&answer).iter().any(|(_, names)| names.first().is_some_and(|name| name == "<module>")))
+/// Whether the last stacks of it are whole: the interpreter is known, and the unwind tables of what the program leads through
+/// are built, which takes seconds beside other work.
+fn is_known(daemon: &Daemon, pid: u32, window: Duration) -> Result<bool> {
+    let until = now();
+    let from = until.saturating_sub(2 * window.as_millis() as u64);
+    let answer =
+        daemon.json(&format!("/api/v1/flamegraph?pid={pid}&from={from}&until={until}&format=json"))?;
+    let (mut whole, mut all) = (0, 0);
+    for (count, names) in stacks(&answer) {
+        let is_whole = names.first().is_some_and(|name| name == "<module>")
+            && !names.iter().any(|name| name.starts_with("[unknown"));
+        (whole, all) = (whole + if is_whole { count } else { 0 }, all + count);
+    }
+    Ok(whole >= FEW && whole as f64 >= WHOLE * all as f64)
 }
 
 fn scene(line: &str) -> Option<Scene> {

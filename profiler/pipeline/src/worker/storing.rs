@@ -37,7 +37,7 @@ impl Worker {
     fn name_and_store(&mut self, mut window: ClosedWindow<StackToken>, lost: LostCounts) {
         let mut relabels = self.relabels.apply();
         window.rows.retain_mut(|row| relabels.keeps(&mut row.labels));
-        window.ledger.retain_mut(|line| relabels.keeps(&mut line.labels));
+        relabels.ledger(&mut window.ledger);
         window.pauses.retain_mut(|pause| relabels.keeps(&mut pause.labels));
         let processes = self.processes_of(&window);
         let (symbolizer, interner, between) = (&mut self.symbolizer, &mut self.interner, &mut self.between);
