@@ -1,5 +1,5 @@
 //! Two runs of one job on real Spark: the second has a stage more, first of all, so that all others have other numbers, and a method
-//! that takes longer, and runs on another JDK where the machine has one for this Spark.
+//! that takes longer; it runs without adaptive execution, and on another JDK where the machine has one for this Spark.
 
 use crate::held::now_ms;
 use anyhow::{Context as _, Result, ensure};
@@ -21,6 +21,8 @@ const SLOWER: &str = "60";
 const JOB: &str = "nightly";
 /// A setting that only the slower one has.
 const SETTING: (&str, &str) = ("spark.shuffle.file.buffer", "64k");
+/// Another, with which a query's stages have other names.
+const ADAPTIVE: (&str, &str) = ("spark.sql.adaptive.enabled", "false");
 /// Of a method's samples on each side, those below one and the same stack at the least.
 const IN_ONE_PLACE: f64 = 0.9;
 /// A second of a core, or of a GiB, costs one.
@@ -37,7 +39,9 @@ fn runs_are_put_side_by_side_and_what_slowed_one_is_found() -> Result<()> {
     let flags = [&["--window", "2s", "--run-names", "^(nightly) scores$"], &PRICES[..]].concat();
     let daemon = here.daemon(dir.path(), &flags)?;
     let (first, left) = run(&here, &dir.path().join("left"), ["0", "false"], |job| job)?;
-    let said = |job: SparkJob| job.conf("spark.emberscope.run", JOB).conf(SETTING.0, SETTING.1);
+    let said = |job: SparkJob| {
+        job.conf("spark.emberscope.run", JOB).conf(SETTING.0, SETTING.1).conf(ADAPTIVE.0, ADAPTIVE.1)
+    };
     let (second, right) = run(&newest, &dir.path().join("right"), [SLOWER, "true"], said)?;
     wait_visible(&daemon, now_ms()?)?;
     let path = format!("/api/v1/compare?left.app={left}&right.app={right}&fail_over=10");
@@ -85,9 +89,17 @@ fn holds(answer: &Value) -> Result<()> {
     );
     ensure!(names(&Value::from("left")).is_empty(), "{stages:#?}");
     // What ran before a thread's name was seen has no number of its own.
-    for row in stages.iter().filter(|row| row["only"].is_null() && row["left_stage"] != "unknown") {
+    let of_both = || stages.iter().filter(|row| row["only"].is_null() && row["left_stage"] != "unknown");
+    for row in of_both().filter(|row| row["description"].is_null()) {
         ensure!(row["left_stage"] != row["right_stage"], "a stage has its number still: {row}");
     }
+    // With adaptive execution a query's first stage has a pool's call site, and its last is of one task.
+    let of_query: Vec<&Value> = of_both().filter(|row| row["description"].is_string()).collect();
+    let count = |row: &Value, side: &str| row[side].as_u64();
+    let mut counts: Vec<_> =
+        of_query.iter().map(|row| (count(row, "left_tasks"), count(row, "right_tasks"))).collect();
+    counts.sort_unstable();
+    ensure!(counts == [(Some(1), Some(200)), (Some(4), Some(4))], "{of_query:#?}");
     ensure!(
         names(&Value::Null).iter().any(|name| name.starts_with("reduce at Nightly.java:")),
         "{stages:#?}"

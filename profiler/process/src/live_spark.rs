@@ -21,8 +21,8 @@ while time.time() < end:
     spark.range(0, 5000, 1, 2).select(f("id").alias("y")).agg({"y": "sum"}).collect()
 "#;
 
-/// A driver that shares its cores with a build may take a minute to start, and 20 s for its first answer.
-const WAIT: Duration = Duration::from_secs(240);
+/// A driver that shares its cores with builds may take minutes to start its first Python worker.
+const WAIT: Duration = Duration::from_secs(600);
 /// How long one question of stages or tasks waits for its answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 

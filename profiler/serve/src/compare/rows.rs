@@ -3,6 +3,8 @@
 //! In: two runs. Out: rows of queries, stages and operators, unsorted. A query is known by its description and then by its plan's
 //! operators; a stage by its query and its name, then by its number of tasks and its samples' operators. The line in a call site
 //! (`count at Job.scala:33`) is no part of a name, for it moves when code above it changes, but it tells apart what else is equal.
+//! Stages that Spark begins from a thread of its own have that pool's call site for a name (with adaptive execution all but a
+//! query's last): within their query they go with any.
 
 use super::align::{Pair, align};
 use super::estimate::{Estimate, Time};
@@ -22,6 +24,18 @@ const OTHER_PLAN: f64 = 0.4;
 const OTHER_TASKS: f64 = 0.3;
 /// The same where all samples are of other operators.
 const OTHER_OPERATORS: f64 = 0.8;
+/// The same where one of two stages of a query has the name of a pool's thread.
+const NAME_OF_A_POOL: f64 = 0.1;
+/// Stages of a query with names that tell them apart.
+const OTHER_NAME: f64 = 10.0;
+
+/// Where a call site of a pool's thread is (java.util.concurrent, JDK 8 to 25): no program's own code.
+const POOLS: [&str; 4] = [
+    " at FutureTask.java",
+    " at CompletableFuture.java",
+    " at ThreadPoolExecutor.java",
+    " at Executors.java",
+];
 
 /// Two runs, put side by side.
 pub struct LinedUp<'r> {
@@ -68,6 +82,16 @@ fn description(stage: &Stage) -> Option<&str> {
     texts.into_iter().flatten().find(|text| !text.is_empty())
 }
 
+/// How unlike the call sites of two stages of one query, or of one name, are.
+fn unlike_sites(left: &str, right: &str) -> f64 {
+    let [(left, line), (right, other)] = [left, right].map(site);
+    match [left, right].map(|site| POOLS.iter().any(|pool| site.ends_with(pool))) {
+        [false, false] => penalty(left != right, OTHER_NAME) + penalty(line != other, OTHER_LINE),
+        [true, true] => 0.0,
+        _ => NAME_OF_A_POOL,
+    }
+}
+
 fn unlike_stages(left: &Stage, right: &Stage) -> f64 {
     let count = |stage: &Stage| stage.operators.values().map(|samples| samples.count).sum::<u64>();
     let (lefts, rights) = (count(left), count(right));
@@ -82,7 +106,7 @@ fn unlike_stages(left: &Stage, right: &Stage) -> f64 {
         names.iter().map(|name| (share(left, name, lefts) - share(right, name, rights)).abs()).sum::<f64>()
             / 2.0
     };
-    penalty(site(name(left)).1 != site(name(right)).1, OTHER_LINE)
+    unlike_sites(name(left), name(right))
         + penalty(left.tasks.len() != right.tasks.len(), OTHER_TASKS)
         + OTHER_OPERATORS * operators
 }
@@ -113,7 +137,8 @@ impl<'r> LinedUp<'r> {
             let query = place(side, stage);
             let job =
                 if query.is_none() { description(stage).map(|text| site(text).0.to_owned()) } else { None };
-            (stage.told.is_some(), stage.id == UNKNOWN, query, job, site(name(stage)).0.to_owned())
+            let name = if query.is_none() { Some(site(name(stage)).0.to_owned()) } else { None };
+            (stage.told.is_some(), stage.id == UNKNOWN, query, job, name)
         };
         let stages = align(&left.stages, &right.stages, of_stage, unlike_stages);
         let mut of_query = vec![Vec::new(); queries.len()];
@@ -257,5 +282,44 @@ impl<'r> LinedUp<'r> {
             ComparedOperator { operator: name.into_owned(), cpu: estimate.change(Some(self.runs)) }
         };
         names.into_iter().map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberscope_api::SparkStage;
+
+    fn stages(names: &[&str]) -> Vec<Stage> {
+        let stage = |(at, name): (usize, &&str)| Stage {
+            id: at.to_string(),
+            told: Some(SparkStage { name: (*name).to_owned(), sql_id: Some(0), ..SparkStage::default() }),
+            query: Some(0),
+            tasks: Vec::new(),
+            operators: Default::default(),
+        };
+        names.iter().enumerate().map(stage).collect()
+    }
+
+    fn pairs(left: &[&str], right: &[&str]) -> Vec<Pair> {
+        align(&stages(left), &stages(right), |_, _| (), unlike_stages)
+    }
+
+    #[test]
+    fn with_adaptive_execution_in_one_run_stages_go_by_their_place_in_the_query() {
+        let pool = "$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1789";
+        let older = "$anonfun$withThreadLocalCaptured$1 at FutureTask.java:264";
+        let newer = "$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1804";
+        let (mine, both) = ("collectAsList at Job.java:20", [(Some(0), Some(0)), (Some(1), Some(1))]);
+        assert_eq!(pairs(&[mine, mine], &[pool, mine]), both);
+        assert_eq!(pairs(&[pool, mine], &[older, mine]), both, "another Spark");
+        let many = vec![pool; 4];
+        assert_eq!(pairs(&many, &[newer; 4]).len(), 4, "another JDK");
+        assert_eq!(
+            pairs(&[mine, mine], &[pool, pool, mine]),
+            [(Some(0), Some(0)), (Some(1), Some(2)), (None, Some(1))],
+            "one more stage has no partner"
+        );
+        assert_eq!(pairs(&["count at A.java:1"], &[mine]), [(Some(0), None), (None, Some(0))]);
     }
 }
