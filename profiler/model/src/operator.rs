@@ -160,9 +160,15 @@ const PROJECTIONS: [&str; 2] = [
 const PROJECT: &str = "Project";
 /// Highest number of a codegen stage.
 const MAX_STAGE: u32 = 999;
-/// Functions that Python workers begin with.
-const WORKERS: [&str; 3] =
-    ["invoke_udf (pyspark/worker.py)", "main (pyspark/worker.py)", "worker (pyspark/daemon.py)"];
+/// Functions that Python workers begin with, and those of the process that they are forked from: it collects garbage for each
+/// (daemon.py of PySpark 3.5.9 and 4.3.0).
+const WORKERS: [&str; 5] = [
+    "<module> (pyspark/daemon.py)",
+    "invoke_udf (pyspark/worker.py)",
+    "main (pyspark/worker.py)",
+    "manager (pyspark/daemon.py)",
+    "worker (pyspark/daemon.py)",
+];
 
 impl FrameSign {
     /// What a frame says by its name. A line behind the name (`name:123`) does not matter.

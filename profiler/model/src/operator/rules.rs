@@ -193,6 +193,9 @@ pub(super) const CLASSES: &[(&str, &str, Claim)] = &[
     ("sql.execution.python.ArrowWindowPythonEvaluatorFactory", "ArrowWindowPython", Own),
     ("sql.execution.python.BatchEvalPythonEvaluatorFactory", "BatchEvalPython", Own),
     ("sql.execution.python.PythonUDFRunner", "BatchEvalPython", Own),
+    // Its companion's methods serve the runners of Arrow, too.
+    ("sql.execution.python.PythonUDFRunner$", Operator::PYTHON, Python),
+    ("sql.execution.python.PythonUDFRunner$$anon", "BatchEvalPython", Own),
     ("sql.execution.python.WindowInPandasEvaluatorFactory", "WindowInPandas", Own),
     ("sql.execution.window.", "Window", Own),
     ("sql.execution.window.BaseLimitIterator", "WindowGroupLimit", Own),

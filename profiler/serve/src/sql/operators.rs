@@ -159,8 +159,7 @@ fn python_of(
         .collect();
     match seen.len() {
         1 => seen.into_iter().next(),
-        0 => plan.and_then(|plan| plan.python(part)),
-        _ => None,
+        _ => plan.and_then(|plan| plan.python(part)),
     }
 }
 

@@ -24,7 +24,8 @@ pub(super) const PAIRS: [(&str, &[&str]); 10] = [
     ("scan", &["Scan parquet", "ColumnarToRow"]),
     // Rows that go nowhere are written, too.
     ("write", &["WriteFiles", "WriteToDataSourceV2"]),
-    ("python", &["BatchEvalPython"]),
+    // Spark 4.3 sends rows to Python by Arrow, where nothing else is set.
+    ("python", &["BatchEvalPython", "ArrowEvalPython"]),
 ];
 
 /// A row each.

@@ -18,10 +18,11 @@ const MAX_FUSED: usize = 4;
 const BLOCKING: [&str; 3] = ["HashAggregate", "Sort", "SortAggregate"];
 /// Operators that are an iterator of Scala's over their input's where they are not compiled (`doExecute` of each: `map`,
 /// `filter`, `flatMap`; Spark 3.1 to 4.3), sorted.
-const OF_ITERATORS: [&str; 12] = [
+const OF_ITERATORS: [&str; 13] = [
     "AppendColumns",
     "BroadcastHashJoin",
     "BroadcastNestedLoopJoin",
+    "ColumnarToRow",
     "DeserializeToObject",
     "Filter",
     "Generate",

@@ -103,6 +103,8 @@ fn iterators_are_of_the_operators_that_are_such() {
     let exchange = plan("3 - Range\n2 - Exchange\n1 - AdaptiveSparkPlan\n0 - X", &[(1, 0), (2, 1), (3, 2)]);
     let alone = (PlacedAs::Operator, "Exchange".to_owned(), vec![2]);
     assert_eq!(iterators(&exchange, None), alone);
+    let scan = plan("2 - Scan parquet db.sales\n1 - ColumnarToRow\n0 - X", &[(1, 0), (2, 1)]);
+    assert_eq!(iterators(&scan, None), (PlacedAs::Operator, "ColumnarToRow".into(), vec![1]));
     // Those that are compiled have methods of their own, and a part has its own.
     let mixed = plan(
         "5 1 Range\n4 1 Filter\n3 - Exchange\n2 - Filter\n1 - Exchange\n0 - Project",
