@@ -132,8 +132,11 @@ pub(super) const CLASSES: &[(&str, &str, Claim)] = &[
     ("sql.comet.execution.arrow.", COMET, Around),
     ("sql.comet.execution.shuffle.", COMET, Around),
     ("sql.execution.ExternalAppendOnlyUnsafeRowArray", "SortMergeJoin", Shared),
+    // Rows that are read one by one are copied (`doExecute`, DataSourceScanExec.scala).
+    ("sql.execution.FileSourceScanExec", "Scan", Own),
     ("sql.execution.FilterEvaluatorFactory", "Filter", Own),
     ("sql.execution.ProjectEvaluatorFactory", "Project", Own),
+    ("sql.execution.RowDataSourceScanExec", "Scan", Own),
     ("sql.execution.ShuffledRowRDD", READ, Own),
     ("sql.execution.UnsafeExternalRowSorter", "Sort", Unless(WRITE)),
     ("sql.execution.UnsafeFixedWidthAggregationMap", "HashAggregate", Shared),

@@ -191,6 +191,13 @@ fn files_are_scanned_and_written() {
     ]);
 }
 
+/// Without whole-stage code (`scan with` of tests/jobs/queries.py).
+#[test]
+fn a_scan_copies_its_rows_itself() {
+    let copies = "scala.collection.Iterator$$anon$9.next E.FileSourceScanExec.$anonfun$doExecute$4 S.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply";
+    all(&[(&format!("{TASK} {WRITE_V2} {copies} S.sql.vectorized.ColumnarBatchRow.getInt"), "Scan")]);
+}
+
 #[test]
 fn python_has_two_halves() {
     let eval = "E.python.EvalPythonEvaluatorFactory$EvalPythonPartitionEvaluator.eval";
