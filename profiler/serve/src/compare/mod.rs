@@ -9,6 +9,7 @@ mod estimate;
 mod judge;
 mod rows;
 mod side;
+mod unlike;
 
 use super::ServeState;
 use super::answer::{head, headers, json};

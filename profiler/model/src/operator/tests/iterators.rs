@@ -40,3 +40,10 @@ fn a_projection_that_an_iterator_calls_is_the_projects() {
         ),
     ]);
 }
+
+/// Without whole-stage code (`scan with` of tests/jobs/queries.py).
+#[test]
+fn a_scan_copies_its_rows_itself() {
+    let copies = "scala.collection.Iterator$$anon$9.next E.FileSourceScanExec.$anonfun$doExecute$4 S.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply";
+    all(&[(&format!("{TASK} {WRITE_V2} {copies} S.sql.vectorized.ColumnarBatchRow.getInt"), "Scan")]);
+}
