@@ -1,6 +1,6 @@
 //! Threads: what they are called, what they are for, and what the kernel has on their account.
 
-use super::{LabelSet, Pid, Tid, TimeRange};
+use super::{FastMap, LabelSet, Pid, Tid, TimeRange};
 use std::sync::Arc;
 
 macro_rules! classes {
@@ -200,6 +200,26 @@ pub struct LedgerRow {
     /// From the first stretch's start to the last one's end, wall clock. A stretch that began in an
     /// earlier window reaches back there.
     pub seen: TimeRange,
+}
+
+impl LedgerRow {
+    /// Lines of equal labels put together, in the order of the first of each.
+    pub fn merged(lines: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut places: FastMap<Arc<LabelSet>, usize> = FastMap::default();
+        let mut merged: Vec<Self> = Vec::new();
+        for line in lines {
+            let at = *places.entry(line.labels.clone()).or_insert(merged.len());
+            match merged.get_mut(at) {
+                Some(known) => {
+                    known.sums.add(&line.sums);
+                    known.seen.cover(&line.seen);
+                }
+                None => merged.push(line),
+            }
+        }
+        merged.shrink_to_fit();
+        merged
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! open window, with its thread's labels kept. Bounded: over [`MAX_RELABELS`] all are forgotten, and what
 //! is still open keeps its old labels.
 
-use emberscope_model::{FastMap, LabelRewrite, LabelSet, LedgerRow};
+use emberscope_model::{LabelRewrite, LabelSet, LedgerRow};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -62,22 +62,8 @@ impl Applying<'_> {
         if self.relabels.0.is_empty() {
             return;
         }
-        let mut places: FastMap<Arc<LabelSet>, usize> = FastMap::default();
-        let mut lines: Vec<LedgerRow> = Vec::with_capacity(ledger.len());
-        for mut row in ledger.drain(..) {
-            if !self.keeps(&mut row.labels) {
-                continue;
-            }
-            let at = *places.entry(row.labels.clone()).or_insert(lines.len());
-            match lines.get_mut(at) {
-                Some(line) => {
-                    line.sums.add(&row.sums);
-                    line.seen.cover(&row.seen);
-                }
-                None => lines.push(row),
-            }
-        }
-        *ledger = lines;
+        ledger.retain_mut(|line| self.keeps(&mut line.labels));
+        *ledger = LedgerRow::merged(std::mem::take(ledger));
     }
 }
 

@@ -87,21 +87,9 @@ impl<'a> Moves<'a> {
     }
 
     fn ledger(&mut self, lines: &[LedgerRow]) -> Vec<LedgerRow> {
-        let mut out: Vec<LedgerRow> = Vec::with_capacity(lines.len());
-        let mut seen = HashMap::with_capacity(lines.len());
-        for line in lines {
-            let labels = self.labels(&line.labels);
-            let place = *seen.entry(Arc::as_ptr(&labels)).or_insert(out.len());
-            match out.get_mut(place) {
-                Some(known) => {
-                    known.sums.add(&line.sums);
-                    known.seen.cover(&line.seen);
-                }
-                None => out.push(LedgerRow { labels, ..line.clone() }),
-            }
-        }
-        out.shrink_to_fit();
-        out
+        LedgerRow::merged(
+            lines.iter().map(|line| LedgerRow { labels: self.labels(&line.labels), ..line.clone() }),
+        )
     }
 
     fn process(&mut self, record: &Arc<ProcessRecord>) -> Arc<ProcessRecord> {
