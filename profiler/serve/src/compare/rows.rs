@@ -44,7 +44,8 @@ fn only(pair: Pair) -> Option<Cow<'static, str>> {
 impl<'r> LinedUp<'r> {
     /// Puts two runs side by side.
     pub fn new(left: &'r Side, right: &'r Side) -> Self {
-        let of_query = |_, query: &RunQuery| site(&query.description).0.to_owned();
+        let at_site = |text: &str| site(text).0.to_owned();
+        let of_query = |_, query: &RunQuery| at_site(&query.description);
         let queries = align(&left.queries, &right.queries, of_query, unlike_queries);
         let mut places = [vec![0; left.queries.len()], vec![0; right.queries.len()]];
         for (place, (left, right)) in queries.iter().enumerate() {
@@ -57,10 +58,8 @@ impl<'r> LinedUp<'r> {
         let place = |side: usize, stage: &Stage| places.get(side)?.get(stage.query?).copied();
         let of_stage = |side: usize, stage: &Stage| {
             let query = place(side, stage);
-            let job =
-                if query.is_none() { description(stage).map(|text| site(text).0.to_owned()) } else { None };
-            let name = if query.is_none() { Some(site(name(stage)).0.to_owned()) } else { None };
-            (stage.told.is_some(), stage.id == UNKNOWN, query, job, name)
+            let own = query.is_none().then(|| (description(stage).map(at_site), at_site(name(stage))));
+            (stage.told.is_some(), stage.id == UNKNOWN, query, own)
         };
         let stages = align(&left.stages, &right.stages, of_stage, unlike_stages);
         let mut of_query = vec![Vec::new(); queries.len()];
