@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Length of a window, in milliseconds.
 pub const WINDOW_MS: u64 = 10_000;
 /// A closed window is visible after the grace for late samples and the naming of its stacks.
-const VISIBLE_AFTER: Duration = Duration::from_secs(8);
+pub const VISIBLE_AFTER: Duration = Duration::from_secs(8);
 
 /// Unix milliseconds.
 pub fn now() -> u64 {

@@ -14,6 +14,7 @@ pub mod bpf;
 pub mod build;
 pub mod check;
 pub mod ci;
+mod clock;
 pub mod demo;
 pub mod fresh;
 pub mod fuzz;

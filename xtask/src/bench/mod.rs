@@ -3,7 +3,6 @@
 mod api;
 mod archive;
 mod bpf_stats;
-pub(crate) mod clock;
 mod compare;
 pub mod hostile;
 mod kinds;

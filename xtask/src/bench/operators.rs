@@ -3,8 +3,8 @@
 //! One application of each Spark (tests/jobs/queries.py) under one daemon. Twenty queries as analysts write them, over a shop's
 //! tables: how many of their tasks' samples have an operator. Then the [`pairs`], queries of which most is one operator's work.
 
-use super::clock::now;
 use super::row::{self, Row};
+use crate::clock::now;
 use crate::launch::{Daemon, SparkJob};
 use crate::setup::{self, SparkKit, packages, python};
 use crate::{build, places};

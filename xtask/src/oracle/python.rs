@@ -5,7 +5,7 @@ mod split;
 
 pub use split::{Part, Split};
 
-use crate::bench::clock::now;
+use crate::clock::{VISIBLE_AFTER, now};
 use crate::launch::{Daemon, Running};
 use crate::setup::new_python::PYTHON_3_14;
 use crate::{places, root, step};
@@ -164,11 +164,11 @@ pub fn run(daemon: &Daemon, python: &Python, plan: &Plan) -> Result<Ran> {
     Ok(Ran { scenes: told, pid })
 }
 
-/// Whether the last stacks of it are whole: the interpreter is known, and the unwind tables of what the program leads through
+/// Whether the last stacks of it that can be asked for are whole: the interpreter is known, and the unwind tables of what the program leads through
 /// are built, which takes seconds beside other work.
 fn is_known(daemon: &Daemon, pid: u32, window: Duration) -> Result<bool> {
     let until = now();
-    let from = until.saturating_sub(2 * window.as_millis() as u64);
+    let from = until.saturating_sub((VISIBLE_AFTER + 2 * window).as_millis() as u64);
     let answer =
         daemon.json(&format!("/api/v1/flamegraph?pid={pid}&from={from}&until={until}&format=json"))?;
     let (mut whole, mut all) = (0, 0);

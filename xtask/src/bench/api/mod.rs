@@ -11,6 +11,7 @@ mod clients;
 mod report;
 
 use super::procfs;
+use crate::clock::now;
 use crate::launch::Daemon;
 use crate::{build, places};
 use anyhow::{Context as _, Result, ensure};
@@ -20,7 +21,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 #[derive(Parser)]
 #[command(name = "api", about = "The HTTP server under many clients")]
@@ -63,7 +64,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let samples = wait_for_windows(&daemon, options.windows)?;
     println!("{} windows with {samples} samples are there; {} s begin", options.windows, options.seconds);
     let address: SocketAddr = daemon.url().trim_start_matches("http://").parse().context("its address")?;
-    let (before, from) = (rss(daemon.pid())?, now()?);
+    let (before, from) = (rss(daemon.pid())?, now());
     let hung_up = AtomicU64::new(0);
     let met = load(&options, daemon.url(), address, &hung_up);
     let errors = report::print(met, options.seconds);
@@ -76,7 +77,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     );
     let after = daemon.get("/api/v1/apps")?;
     println!("afterwards it answers with {}", after.status);
-    own_time(&daemon, from, now()?)?;
+    own_time(&daemon, from, now())?;
     daemon.stop()?;
     ensure!(errors == 0 && after.status == 200, "{errors} errors");
     Ok(())
@@ -153,10 +154,6 @@ fn own_time(daemon: &Daemon, from: u64, until: u64) -> Result<()> {
         }
         return Ok(());
     }
-}
-
-fn now() -> Result<u64> {
-    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64)
 }
 
 /// Resident memory now, in MiB.

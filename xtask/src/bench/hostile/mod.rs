@@ -23,8 +23,8 @@ mod slice;
 mod verdict;
 mod watch;
 
-use super::clock::WINDOW_MS;
 use super::{kit, row};
+use crate::clock::WINDOW_MS;
 use crate::launch::Daemon;
 use crate::{build, places, root, step};
 use anyhow::{Context as _, Result, bail};

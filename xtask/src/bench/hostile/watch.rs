@@ -1,8 +1,8 @@
 //! What is watched while an attack goes on: a steady asker's answers, the age of the last window, the daemon's memory
 //! and life, the CPU time of the victim's executors over whole windows.
 
-use crate::bench::clock::{WINDOW_MS, border, now, sleep_until};
 use crate::bench::procfs;
+use crate::clock::{WINDOW_MS, border, now, sleep_until};
 use crate::launch::Daemon;
 use crate::turn;
 use anyhow::Result;

@@ -1,10 +1,10 @@
 //! What a program's threads allocate, by class and method, against what the JVM has on their accounts
 //! (`launch::allocates`), on each JDK with each collector; and how much longer the program takes.
 
-use super::super::clock::{now, sleep_until_visible};
 use super::super::row::Row;
 use super::super::stats::quantile;
 use super::{Bench, WITH_ALLOCATIONS, WITHOUT, peers};
+use crate::clock::{now, sleep_until_visible};
 use crate::launch::allocates::{PARTS, program};
 use crate::launch::{Daemon, Running};
 use crate::setup::runtime::{MAJORS, Runtime};

@@ -1,10 +1,10 @@
 //! Pauses of JVMs against the JVM's own log (`launch::pauses`), on each JDK with each collector: which are missing, and by how
 //! much begin and end differ.
 
-use super::super::clock::{now, sleep_until_visible};
 use super::super::row::Row;
 use super::Bench;
 use super::allocations::{COLLECTORS, home};
+use crate::clock::{now, sleep_until_visible};
 use crate::launch::Daemon;
 use crate::launch::pauses::{Compared, compare, median_and_worst, program};
 use crate::setup::runtime::MAJORS;

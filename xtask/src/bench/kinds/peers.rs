@@ -4,9 +4,9 @@
 //! the methods that are on them. Allocations: queries of tests/jobs/queries.py, by the class at the leaf. Both sample, so both
 //! have an error.
 
-use super::super::clock::{now, sleep_until_visible};
 use super::super::row::Row;
 use super::{Bench, WITH_ALLOCATIONS, WITH_WAITS};
+use crate::clock::{now, sleep_until_visible};
 use crate::launch::spark::WAIT_JOBS;
 use crate::launch::{Daemon, SparkJob};
 use crate::oracle::fold::{fold, of_collapsed};

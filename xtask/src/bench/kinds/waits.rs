@@ -2,9 +2,9 @@
 //!
 //! A task measures by the wall clock, less what the kernel has on the thread's account for running and for waiting for a CPU.
 
-use super::super::clock::{now, sleep_until_visible};
 use super::super::row::Row;
 use super::{Bench, WITH_WAITS};
+use crate::clock::{now, sleep_until_visible};
 use crate::launch::spark::{KEPT_LOCKS, WAIT_JOBS};
 use crate::launch::{Daemon, Job, SparkJob};
 use anyhow::{Context as _, Result, ensure};

@@ -3,10 +3,10 @@
 
 use super::{Bench, VISIBLE_AFTER};
 use crate::bench::bpf_stats::BpfStats;
-use crate::bench::clock::{WINDOW_MS, over_windows};
 use crate::bench::procfs;
 use crate::bench::row::Row;
 use crate::bench::stacks::Kernel;
+use crate::clock::{WINDOW_MS, over_windows};
 use crate::launch::{Daemon, JavaProgram, Running};
 use crate::places;
 use crate::setup::jdk;

@@ -5,9 +5,9 @@
 //! takes each thread that it finds running, the daemon CPU time: of one busy thread the same.
 
 use super::{Bench, VISIBLE_AFTER, WINDOW_MS};
-use crate::bench::clock;
 use crate::bench::row::Row;
 use crate::bench::stats::Summary;
+use crate::clock;
 use crate::launch::{Daemon, Running};
 use crate::oracle::python::{Python, paths, without_file};
 use crate::setup::packages;

@@ -7,8 +7,8 @@
 //! time, and its table of lines not.
 
 use super::{Bench, VISIBLE_AFTER};
-use crate::bench::clock;
 use crate::bench::row::Row;
+use crate::clock;
 use crate::launch::Running;
 use crate::oracle::python::{paths, without_file};
 use crate::places;

@@ -4,9 +4,9 @@
 //! function what its workers' clocks have (tests/jobs/python_tasks.py). Four workers at once, each used again.
 
 use super::{Bench, VISIBLE_AFTER, WINDOW_MS};
-use crate::bench::clock::now;
 use crate::bench::procfs;
 use crate::bench::row::Row;
+use crate::clock::now;
 use crate::launch::asked::{Verdict, samples};
 use crate::launch::{Daemon, Job, SparkJob};
 use crate::setup::{SparkKit, packages, python, spark_version};

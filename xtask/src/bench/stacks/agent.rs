@@ -9,8 +9,8 @@
 
 use super::spark::{ROWS, TIMEOUT, job, kit};
 use super::{Bench, seen};
-use crate::bench::clock::{now, sleep_until_visible};
 use crate::bench::row::Row;
+use crate::clock::{now, sleep_until_visible};
 use crate::launch::Daemon;
 use crate::oracle::fold::of_collapsed;
 use crate::setup::{SparkKit, async_profiler};

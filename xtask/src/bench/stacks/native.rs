@@ -4,8 +4,8 @@
 use super::spark::{Kernel, ROWS, TIMEOUT, job_with, kit};
 use super::{Bench, SHOWN, ends, percent, print_worst, seen};
 use crate::bench::bpf_stats::BpfStats;
-use crate::bench::clock::over_windows;
 use crate::bench::row::Row;
+use crate::clock::over_windows;
 use crate::launch::Daemon;
 use crate::oracle::{Frame, Stack};
 use crate::setup::SparkKit;

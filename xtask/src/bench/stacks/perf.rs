@@ -6,8 +6,8 @@
 //! one.
 
 use super::Bench;
-use crate::bench::clock;
 use crate::bench::row::Row;
+use crate::clock;
 use crate::launch::Running;
 use crate::oracle::stacks;
 use crate::{places, step};

@@ -3,9 +3,9 @@
 //! second, so samples are time. Told, with an aim.
 
 use super::{Bench, java};
-use crate::bench::clock::now;
 use crate::bench::row::Row;
 use crate::bench::stats::Summary;
+use crate::clock::now;
 use crate::launch::Daemon;
 use crate::oracle::{Oracle, stacks};
 use anyhow::{Context as _, Result};

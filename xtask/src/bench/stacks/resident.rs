@@ -7,9 +7,9 @@
 use super::Bench;
 use super::spark::{Kernel, TIMEOUT, job, kit};
 use crate::bench::bpf_stats::BpfStats;
-use crate::bench::clock::over_windows;
 use crate::bench::procfs;
 use crate::bench::row::Row;
+use crate::clock::over_windows;
 use crate::launch::Daemon;
 use anyhow::Result;
 use std::time::{Duration, Instant};

@@ -3,8 +3,8 @@
 
 use super::{Bench, SHOWN, ends, percent, print_worst, seen};
 use crate::bench::bpf_stats::{self, BpfStats};
-use crate::bench::clock::over_windows;
 use crate::bench::row::Row;
+use crate::clock::over_windows;
 use crate::launch::{Daemon, Job, SparkJob};
 use crate::oracle::Stack;
 use crate::setup::{self, SparkKit, python};

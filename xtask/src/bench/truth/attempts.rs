@@ -1,12 +1,12 @@
 //! Attempts told apart: a speculative copy beside its original, and a stage that is done twice because a block
 //! could not be fetched. Each attempt works in a method of its own.
 
-use super::clock::now;
 use super::labels;
 use super::row::Row;
 use super::tasks::Ran;
 use super::{Bench, TIMEOUT};
 use crate::bench::procfs;
+use crate::clock::now;
 use crate::launch::asked::Verdict;
 use crate::launch::spark::NOT_INLINED;
 use crate::launch::spark::TASK_JOBS;

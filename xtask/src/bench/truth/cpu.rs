@@ -2,10 +2,10 @@
 //! name: a Spark job keeps both executors busy, and /proc/PID/stat is read at both ends of a minute of whole
 //! windows.
 
-use super::clock::over_windows;
 use super::row::Row;
 use super::{Bench, TIMEOUT};
 use crate::bench::procfs;
+use crate::clock::over_windows;
 use crate::launch::SparkJob;
 use anyhow::{Context as _, Result};
 use serde_json::Value;

@@ -3,11 +3,11 @@
 //!
 //! The same stretch, and the executor's life before it, is what [`super::tax`] is held against.
 
-use super::clock::{WINDOW_MS, border, now, sleep_until, sleep_until_visible};
 use super::row::Row;
 use super::tasks::Ran;
 use super::{Bench, TIMEOUT};
 use crate::bench::procfs;
+use crate::clock::{WINDOW_MS, border, now, sleep_until, sleep_until_visible};
 use crate::launch::{Job, Running};
 use anyhow::{Context as _, Result};
 use std::process::Command;

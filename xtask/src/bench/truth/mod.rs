@@ -25,7 +25,7 @@ mod split;
 mod tasks;
 mod tax;
 
-use super::{clock, kit, row};
+use super::{kit, row};
 use crate::launch::Daemon;
 use crate::setup::SparkKit;
 use crate::{build, places};

@@ -2,12 +2,12 @@
 //! thread starts, and belongs to the task; newer Spark does it in the task's own thread. The digests of
 //! tests/jobs/python_udf.py are upstream, and nothing else there makes any.
 
-use super::clock::now;
 use super::labels;
 use super::row::Row;
 use super::tasks::Ran;
 use super::{Bench, TIMEOUT};
 use crate::bench::procfs;
+use crate::clock::now;
 use crate::launch::SparkJob;
 use crate::launch::asked::{Labelled, Verdict, samples};
 use anyhow::Result;

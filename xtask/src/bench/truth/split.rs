@@ -1,9 +1,9 @@
 //! A Java program whose CPU time splits 70 to 30 by construction (tests/jobs/Split.java): the share seen.
 
-use super::clock::{WINDOW_MS, over_windows};
 use super::row::Row;
 use super::{Bench, TIMEOUT};
 use crate::bench::procfs;
+use crate::clock::{WINDOW_MS, over_windows};
 use crate::launch::JavaProgram;
 use crate::places;
 use anyhow::{Context as _, Result, bail};

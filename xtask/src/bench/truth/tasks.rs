@@ -4,10 +4,10 @@
 //! One executor with two cores, so that tasks of all kinds follow each other in the same threads. Its last
 //! phase is met half way by a busy neighbour on each CPU ([`super::delay`]).
 
-use super::clock::{now, sleep_until_visible};
 use super::row::Row;
 use super::{Bench, Rows, TIMEOUT, delay, labels, ledger, sampled, slow, tax};
 use crate::bench::procfs::{self, Machine};
+use crate::clock::{now, sleep_until_visible};
 use crate::launch::spark::{NOT_INLINED, TASK_JOBS};
 use crate::launch::{EventLog, Job, SparkJob};
 use anyhow::{Context as _, Result};
