@@ -38,7 +38,8 @@ test('ratios are those of the standard', () => {
 
 const TEXT = [['ink', 'back'], ['ink', 'raised'], ['ink', 'bar'], ['ink', 'accent-soft'], ['muted', 'back'], ['muted', 'raised'], ['muted', 'accent-soft'],
   ['accent', 'back'], ['accent', 'raised'], ['accent', 'accent-soft'], ['back', 'accent'], ['bad', 'back'], ['bad', 'raised'], ['graph-ink', 'graph-found']];
-const SHAPES = [['line-strong', 'raised'], ['line-strong', 'back'], ['user', 'back'], ['system', 'back'], ['delay', 'back'], ['python', 'back'], ['throttled', 'back'], ['blocked', 'back'], ['graph-focus', 'graph-back'], ['accent', 'back']];
+const SHAPES = [['line-strong', 'raised'], ['line-strong', 'back'], ['user', 'back'], ['system', 'back'], ['delay', 'back'], ['python', 'back'], ['throttled', 'back'], ['blocked', 'back'],
+  ['shuffle', 'back'], ['storage', 'back'], ['network', 'back'], ['lock', 'back'], ['gc', 'back'], ['sleep', 'back'], ['graph-focus', 'graph-back'], ['accent', 'back']];
 
 for (const [name, theme] of Object.entries(THEMES)) {
   test(`text, edges and parts can be told from what they stand on, ${name}`, () => {

@@ -35,6 +35,19 @@ test('stages can be sorted by skew, where the daemon tells it', () => {
   assert.ok(!head.some((name) => /Waited/.test(name)), head.join());
 });
 
+test('blocked time is shown by reason, and never more of it than there is', () => {
+  const of = (more) => stages.parts(stage('1', more)).map(([key, name, seconds]) => [key, name, seconds]).slice(3);
+  assert.deepEqual(of({}), [['blocked', 'blocked', 4]]);
+  assert.deepEqual(of({ waited: { by: { lock: 1, shuffle: 2.5, idle: 0.2, other: 0.1 } } }), [
+    ['shuffle', 'waiting for shuffle', 2.5], ['lock', 'waiting for locks', 1], ['blocked', 'blocked otherwise', 0.5]]);
+  // Waits are estimated, what a Python worker is waited for is not.
+  const python = { exact: { ...exact, python_wait_seconds: 3 }, waited: { by: { python: 3.2, gc: 2 } } };
+  assert.deepEqual(of(python), [['python', 'waiting for Python', 3], ['gc', 'waiting for GC', 1], ['blocked', 'blocked otherwise', 0]]);
+  const legend = (rows) => stages.splitLegend(rows)?.textContent;
+  assert.equal(legend([stage('1', {}), stage('2', python)]), 'on the CPUin the kernelrun delaywaiting for Pythonwaiting for GCblocked otherwise');
+  assert.equal(legend([stage('1', { exact: null })]), undefined);
+});
+
 test('a task began when Spark launched it, though the range begins later', () => {
   const first_seen = '2026-11-21T10:00:00Z';
   const launched = '2026-11-21T09:58:30Z';

@@ -35,8 +35,31 @@ export function parts(stage) {
     ['delay', 'run delay', e.run_delay_seconds - throttled, 'Ready to run, but other threads had the cores: neighbours, or too few cores'],
     ...(throttled > 0 ? [['throttled', 'throttled', throttled, 'Ready to run, but the container, or another cgroup of the task, had used up its quota of CPU time']] : []),
     ...(python > 0 ? [['python', 'waiting for Python', python, 'Asleep until a Python worker had read or sent something']] : []),
-    ['blocked', 'blocked', Math.max(0, e.blocked_seconds - python), waitedFor(stage) || 'Waiting for the network, a disk, a lock or another stage'],
+    ...blocked(stage, Math.max(0, e.blocked_seconds - python)),
   ];
+}
+
+/** Why tasks wait, in the order of the bar: values of the label `wait`. Waiting for Python is known exactly, and a part of its own. */
+const WAITS = [
+  ['shuffle', 'waiting for shuffle', 'Blocks of a shuffle, or of another executor’s cache'],
+  ['storage', 'waiting for storage', 'A file, HDFS or an object store'],
+  ['network', 'waiting for the network', 'Another peer, by a socket'],
+  ['lock', 'waiting for locks', 'Monitors and locks of java.util.concurrent'],
+  ['gc', 'waiting for GC', 'The JVM had stopped its threads'],
+  ['sleep', 'asleep', 'The task’s code slept'],
+];
+
+/** The parts of a bar, in their order. */
+const ORDER = ['user', 'system', 'delay', 'throttled', 'python', ...WAITS.map(([reason]) => reason), 'blocked'];
+
+/** Blocked time by reason, and the rest of it: for other reasons, or not sampled. Estimates never exceed what is exact. */
+function blocked(stage, seconds) {
+  const by = stage.waited?.by ?? {};
+  const told = WAITS.filter(([reason]) => by[reason] > 0);
+  const all = told.reduce((sum, [reason]) => sum + by[reason], 0);
+  const of = ([reason]) => by[reason] * Math.min(1, seconds / all);
+  const rest = all > 0 ? ['blocked otherwise', 'For other reasons, or not sampled'] : ['blocked', 'Waiting for the network, a disk, a lock or another stage'];
+  return [...told.map((wait) => [wait[0], wait[1], of(wait), wait[2]]), ['blocked', rest[0], Math.max(0, seconds - all), rest[1]]];
 }
 
 /** What the tasks of a stage, or a task, waited for, the longest first; empty where waits are not sampled. */
@@ -50,7 +73,7 @@ export function split(stage) {
   const all = parts(stage);
   const whole = stage.exact?.wall_seconds;
   if (!all || !(whole > 0)) return null;
-  return h('span', { class: 'split', role: 'img', aria: { label: all.map(([, name, s]) => `${percent(s / whole, 0)} ${name}`).join(', ') }, title: all.map(([key, name, s]) => `${name}: ${duration(s)} (${percent(s / whole)})${key === 'blocked' && waitedFor(stage) ? `, for ${waitedFor(stage)}` : ''}`).join('\n') },
+  return h('span', { class: 'split', role: 'img', aria: { label: all.map(([, name, s]) => `${percent(s / whole, 0)} ${name}`).join(', ') }, title: all.map(([, name, s]) => `${name}: ${duration(s)} (${percent(s / whole)})`).join('\n') },
     all.map(([key, , s]) => h('i', { class: key, style: { 'flex-grow': String(100 * Math.max(0, s) / whole) } })));
 }
 
@@ -108,9 +131,13 @@ export function show(answer, { state, store, pages }) {
   }), splitLegend(rows), app ? pages.links(app) : null);
 }
 
-/** What the parts' colours mean. */
+/** What the parts' colours mean: of all parts that a row has, in the order of the bar. */
 export function splitLegend(rows) {
-  const any = (is, name) => (rows.some(is) ? [name] : []);
-  const names = [['user', 'on the CPU'], ['system', 'in the kernel'], ['delay', 'run delay'], ...any((s) => s.exact?.throttled_seconds > 0, ['throttled', 'throttled']), ...any((s) => pythonWait(s) > 0, ['python', 'waiting for Python']), ['blocked', 'blocked']];
-  return h('ul', { class: 'legend split-legend' }, names.map(([key, name]) => h('li', {}, h('i', { class: key }), name)));
+  const always = ['user', 'system', 'delay', 'blocked'];
+  const known = new Map();
+  for (const [key, name, s] of rows.flatMap((row) => parts(row) ?? [])) {
+    if (s > 0 || always.includes(key)) known.set(key, name);
+  }
+  const names = ORDER.filter((key) => known.has(key)).map((key) => [key, known.get(key)]);
+  return names.length === 0 ? null : h('ul', { class: 'legend split-legend' }, names.map(([key, name]) => h('li', {}, h('i', { class: key }), name)));
 }
