@@ -102,16 +102,23 @@ fn own(trees: &Aligned, method: usize) -> [Cost; 2] {
     sums
 }
 
-/// Code that a person could change: Java and Python but for the libraries.
+/// Code that a person could change: Java and Python but for the libraries. Spark's own counts as somebody's in both.
 fn is_somebodys(node: &Node) -> bool {
     use FrameKind::{JavaCompiled, JavaInlined, JavaInterpreted, Python};
     match node.frame.kind {
         JavaCompiled | JavaInlined | JavaInterpreted => {
             !LIBRARIES.iter().any(|library| node.frame.name.starts_with(library))
         }
-        Python => true,
+        Python => !is_of_python_library(&node.frame.name),
         _ => false,
     }
+}
+
+/// Whether a Python function is a library's: those keep the way inside of the library (`frame.apply (pandas/core/frame.py)`),
+/// a program's own files only their last part (`plus (job.py)`); what is in no file is the interpreter's.
+fn is_of_python_library(name: &str) -> bool {
+    let file = name.rsplit_once(" (").and_then(|(_, file)| file.strip_suffix(')')).unwrap_or_default();
+    file.starts_with("<frozen ") || file.contains('/') && !file.starts_with("pyspark/")
 }
 
 #[cfg(test)]
@@ -150,6 +157,20 @@ mod tests {
             found(&[(&[RUN, WORK, SLOW], 10)], &[(&[RUN, WORK, SLOW], 30)]).as_deref(),
             Some("Job.slow")
         );
+    }
+
+    #[test]
+    fn in_python_it_is_a_function_of_the_program_or_of_pyspark() {
+        use FrameKind::Python as P;
+        let main: (FrameKind, &str) = (P, "main (pyspark/worker.py)");
+        let usual: Stack<'_> = (&[main, (P, "load (pyspark/serializers.py)")], 10);
+        let frames = (P, "Frame.apply (pandas/core/frame.py)");
+        let slow: Stack<'_> = (&[main, (P, "score (job.py)"), frames, (N, "take")], 20);
+        assert_eq!(found(&[usual], &[usual, slow]).as_deref(), Some("score (job.py)"));
+        let cell: Stack<'_> = (&[main, (P, "<lambda> (<stdin>)"), (P, "dumps (json/__init__.py)")], 20);
+        assert_eq!(found(&[usual], &[usual, cell]).as_deref(), Some("<lambda> (<stdin>)"));
+        let more: Stack<'_> = (&[main, (P, "load (pyspark/serializers.py)")], 40);
+        assert_eq!(found(&[usual], &[more]).as_deref(), Some("load (pyspark/serializers.py)"));
     }
 
     #[test]
