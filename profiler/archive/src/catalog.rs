@@ -2,14 +2,22 @@
 //!
 //! In: the archive. Out: the hours there are, the blocks of an hour, the pieces of open parts, an application's hours
 //! that are one block already. Each list is one request (or one a thousand names). A list that cannot be read is
-//! answered as it was, and told; without one the question fails.
+//! answered as it was, and told; without one the question fails. What a list is without (`by_host`, names that are none of an
+//! archive's) is told too.
 //!
 //! Limits: [`MAX_NAMES`] names a list, [`MAX_LISTS`] lists.
 
+mod by_host;
+mod hours;
+mod names;
+
 use super::heartbeat::Heartbeat;
-use super::layout::{self, BlockName, Piece, ROOT, chain};
+use super::layout::{self, BlockName, ROOT};
 use super::remote::{Remote, RemoteError};
-use emberscope_model::{TimeRange, WallTime};
+use by_host::{ByHost, by_host};
+use emberscope_model::{MissingPart, TimeRange, WallTime};
+pub(super) use hours::{ALL_TIME, hour_of, hours_of, start_of, start_of_block};
+use names::{NO_TIME, OpenParts, blocks_of, hours_within, parts_of, told};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,13 +26,10 @@ use std::time::{Duration, Instant};
 const MAX_NAMES: usize = 200_000;
 /// Lists that are kept; over it all are read again.
 const MAX_LISTS: usize = 2000;
-/// Hours that a question may touch: a year.
-const MAX_HOURS: usize = 366 * 24;
 /// Lists of hours that are over change seldom: they are read again after that many times the usual.
 const OLD: u32 = 6;
-
-/// Open parts: by node and block the pieces, in a row.
-pub(super) type OpenParts = BTreeMap<(String, String), Vec<Piece>>;
+/// Parts left out of lists that the status names.
+const MAX_TOLD: usize = 20;
 
 /// An application's hour that was brought together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +52,10 @@ struct Lists {
     open: Option<Listed<OpenParts>>,
     apps: HashMap<String, Listed<Vec<Gathered>>>,
     heartbeats: Option<Listed<Vec<Heartbeat>>>,
+    /// What each list was read without, by the name below which it lies.
+    left_out: BTreeMap<String, Vec<MissingPart>>,
+    /// Times that a list began to be without something.
+    incomplete: u64,
     /// What failed last; None while all goes well.
     failing: Option<String>,
     failures: u64,
@@ -71,32 +80,10 @@ pub(super) struct CatalogHealth {
     pub age: Option<Duration>,
     /// Hours in that list.
     pub hours: usize,
-}
-
-/// The hour of an instant, as names have it.
-pub(super) fn hour_of(time: WallTime) -> String {
-    let second = i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_second(second).map(|t| t.strftime("%Y%m%dT%H").to_string()).unwrap_or_default()
-}
-
-/// The hours of a range's first instant and its last.
-pub(super) fn hours_of(range: &TimeRange) -> (String, String) {
-    (hour_of(range.from), hour_of(range.until.minus(Duration::from_nanos(1))))
-}
-
-/// The first instant of an hour, by its name; None: it is no name of an hour.
-pub(super) fn start_of(hour: &str) -> Option<WallTime> {
-    let text =
-        format!("{}-{}-{}T{}:00:00Z", hour.get(..4)?, hour.get(4..6)?, hour.get(6..8)?, hour.get(9..11)?);
-    let second = text.parse::<jiff::Timestamp>().ok()?.as_second();
-    Some(WallTime(u64::try_from(second).ok()?.checked_mul(1_000_000_000)?))
-}
-
-/// The first instant of a block, by its name (`20261122T080000Z-..`); None: it is no block's.
-pub(super) fn start_of_block(block: &str) -> Option<WallTime> {
-    let second = |at: usize| block.get(at..at + 2)?.parse::<u64>().ok();
-    let (minutes, seconds) = (second(11)?, second(13)?);
-    Some(start_of(block)?.plus(Duration::from_secs(minutes * 60 + seconds)))
+    /// Some of what the lists were read without, and why.
+    pub left_out: Vec<(String, String)>,
+    /// Lists that were read without something, since the start.
+    pub incomplete: u64,
 }
 
 fn fresh<T>(listed: Option<&Listed<T>>, age: Duration) -> Option<Arc<T>> {
@@ -104,6 +91,20 @@ fn fresh<T>(listed: Option<&Listed<T>>, age: Duration) -> Option<Arc<T>> {
 }
 
 impl Lists {
+    /// Keeps what a list that was read just now is without.
+    fn tell(&mut self, below: &str, parts: Vec<MissingPart>) {
+        let Some(first) = parts.first() else {
+            self.left_out.remove(below);
+            return;
+        };
+        if !self.left_out.contains_key(below) {
+            let MissingPart { name, says, .. } = first;
+            tracing::warn!(list = below, part = %name, %says, "left out of a list of the archive");
+            self.incomplete += 1;
+        }
+        self.left_out.insert(below.to_owned(), parts);
+    }
+
     /// Takes a list that was read, or the old one where it was not.
     fn take<T>(
         &mut self,
@@ -149,7 +150,19 @@ impl Catalog {
             failures: lists.failures,
             age: lists.hours.as_ref().map(|listed| listed.read.elapsed()),
             hours: lists.hours.as_ref().map_or(0, |listed| listed.list.len()),
+            left_out: (lists.left_out.values().flatten().take(MAX_TOLD))
+                .map(|part| (part.name.clone(), part.says.clone()))
+                .collect(),
+            incomplete: lists.incomplete,
         }
+    }
+
+    /// What answers over a range lack, since the lists that were read for them are without it.
+    pub async fn left_out(&self, range: &TimeRange) -> Vec<MissingPart> {
+        let lists = self.lists.lock().await;
+        let old = lists.hours.as_ref().and_then(|listed| hours_within(&listed.list, range).1);
+        let parts = lists.left_out.values().flatten();
+        parts.filter(|part| part.range.overlaps(range)).cloned().chain(old).collect()
     }
 
     /// The hours in which blocks begin, the oldest first.
@@ -161,29 +174,31 @@ impl Catalog {
         if let Some(list) = fresh(lists.hours.as_ref(), self.every) {
             return Ok(list);
         }
-        let read = self.remote.dirs(&format!("{ROOT}/index")).await;
+        let below = format!("{ROOT}/index");
+        let read = self.remote.dirs(&below).await.map(|names| {
+            let (hours, foreign): (Vec<_>, Vec<_>) =
+                names.into_iter().partition(|name| start_of(name).is_some());
+            lists.tell(&below, told(&below, &[], NO_TIME, &foreign));
+            hours
+        });
         let old = lists.hours.as_ref().map(|listed| listed.list.clone());
         let listed = lists.take(read, old)?;
         Ok(lists.hours.insert(listed).list.clone())
     }
 
-    /// Those hours that may share an instant with a range; of more than [`MAX_HOURS`] the newest.
+    /// Those hours that may share an instant with a range; of very many (a year's) the newest.
     ///
     /// # Errors
     /// As for [`Self::hours`].
     pub async fn hours_in(&self, range: &TimeRange) -> Result<Vec<String>, RemoteError> {
-        let (first, last) = hours_of(range);
-        let mut hours = self.hours().await?.to_vec();
-        hours.retain(|hour| *hour >= first && *hour <= last);
-        let more = hours.len().saturating_sub(MAX_HOURS);
-        hours.drain(..more);
-        Ok(hours)
+        let hours = self.hours().await?;
+        Ok(hours_within(&hours, range).0)
     }
 
     /// The blocks that begin in an hour: of two manifests of one the newer.
     ///
     /// # Errors
-    /// The hour's list cannot be read, or has more than [`MAX_NAMES`] names, and no old one is kept.
+    /// The hour's list cannot be read, and no old one is kept.
     pub async fn blocks(&self, hour: &str) -> Result<Arc<Vec<BlockName>>, RemoteError> {
         let now = hour_of(WallTime::now().minus(Duration::from_secs(900)));
         let age = if hour < now.as_str() { self.every * OLD } else { self.every };
@@ -194,13 +209,13 @@ impl Catalog {
         if lists.blocks.len() >= MAX_LISTS {
             lists.blocks.clear();
         }
-        let read = self.remote.list(&layout::index_hour(hour), MAX_NAMES).await.map(|mut objects| {
-            objects.sort_by_key(|object| std::cmp::Reverse(object.put_ms));
-            let mut names: Vec<BlockName> =
-                objects.iter().filter_map(|object| BlockName::of(&object.name)).collect();
-            names.sort_by(|a, b| (&a.host, &a.block).cmp(&(&b.host, &b.block)));
-            names.dedup_by(|next, kept| (&next.host, &next.block) == (&kept.host, &kept.block));
-            names
+        let below = layout::index_hour(hour);
+        let read = by_host(&self.remote, &below, MAX_NAMES).await.map(|ByHost { objects, left_out }| {
+            let (blocks, foreign) = blocks_of(objects);
+            let range = start_of(hour)
+                .map_or(ALL_TIME, |from| TimeRange { from, until: from.plus(Duration::from_secs(3600)) });
+            lists.tell(&below, told(&below, &left_out, range, &foreign));
+            blocks
         });
         let old = lists.blocks.get(hour).map(|listed| listed.list.clone());
         let listed = lists.take(read, old)?;
@@ -212,18 +227,17 @@ impl Catalog {
     /// What is open: parts that are no block yet, and some whose block was put just now.
     ///
     /// # Errors
-    /// The list of pieces cannot be read, or has more than [`MAX_NAMES`] names, and no old one is kept.
+    /// The list of pieces cannot be read, and no old one is kept.
     pub async fn open(&self) -> Result<Arc<OpenParts>, RemoteError> {
         let mut lists = self.lists.lock().await;
         if let Some(list) = fresh(lists.open.as_ref(), self.every) {
             return Ok(list);
         }
-        let read = self.remote.list(&format!("{ROOT}/open"), MAX_NAMES).await.map(|objects| {
-            let mut parts = OpenParts::new();
-            for piece in objects.iter().filter_map(|object| Piece::of(&object.name)) {
-                parts.entry((piece.host.clone(), piece.block.clone())).or_default().push(piece);
-            }
-            parts.into_iter().map(|(part, pieces)| (part, chain(pieces))).collect()
+        let below = format!("{ROOT}/open");
+        let read = by_host(&self.remote, &below, MAX_NAMES).await.map(|ByHost { objects, left_out }| {
+            let (parts, foreign) = parts_of(objects);
+            lists.tell(&below, told(&below, &left_out, ALL_TIME, &foreign));
+            parts
         });
         let old = lists.open.as_ref().map(|listed| listed.list.clone());
         let listed = lists.take(read, old)?;
@@ -237,8 +251,12 @@ impl Catalog {
         if let Some(list) = fresh(lists.heartbeats.as_ref(), self.every * OLD) {
             return list;
         }
-        let list = match self.remote.list(&format!("{ROOT}/heartbeats"), MAX_NAMES).await {
-            Ok(objects) => Arc::new(Heartbeat::last_of(&objects)),
+        let below = format!("{ROOT}/heartbeats");
+        let list = match by_host(&self.remote, &below, MAX_NAMES).await {
+            Ok(listed) => {
+                lists.tell(&below, told(&below, &listed.left_out, NO_TIME, &[]));
+                Arc::new(Heartbeat::last_of(&listed.objects))
+            }
             Err(_) => lists.heartbeats.as_ref().map(|listed| listed.list.clone()).unwrap_or_default(),
         };
         lists.heartbeats.insert(Listed { list, read: Instant::now() }).list.clone()
@@ -271,22 +289,5 @@ impl Catalog {
         let list = listed.list.clone();
         lists.apps.insert(app.to_owned(), listed);
         Ok(list)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_hour_is_its_beginning() {
-        let time = WallTime(1_700_000_000 * 1_000_000_000);
-        assert_eq!(hour_of(time), "20231114T22");
-        assert_eq!(start_of("20231114T22"), Some(time.floor(Duration::from_secs(3600))));
-        assert_eq!(start_of("x"), None);
-        let block = |name| start_of_block(name).map(|start| start.0 / 1_000_000_000);
-        assert_eq!(block("20231114T221320Z-000000000007"), Some(1_700_000_000));
-        assert_eq!(block("20231114T22"), None);
-        assert_eq!(start_of("2023111é122"), None);
     }
 }

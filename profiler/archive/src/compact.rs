@@ -2,28 +2,27 @@
 //!
 //! In: an archive, hours that are over. Out: for each application of an hour `v1/apps/APP/HOUR/COUNT-CRC/` and, when
 //! its files are there, `v1/gathered/APP/HOUR.COUNT-CRC`, which has the manifest and names the blocks that it covers.
-//! Sums are unchanged; windows are [`GRAIN`] long, and tasks are summed up to their stage: who asks for tasks reads the
+//! Sums are unchanged; windows are a minute long, and tasks are summed up to their stage: who asks for tasks reads the
 //! nodes' blocks. Done again over the same blocks it does nothing; blocks that came or changed since make a new one,
-//! and the old one goes. A bad block is named, left out, and not covered. Limit: [`CompactConfig::memory_bytes`].
+//! and the old one goes. A bad block is named, left out, and not covered; so is a node that has far more than the others.
+//! Limit: [`CompactConfig::memory_bytes`].
 
-use super::cache::{self, Cached};
+mod gather;
+
 use super::catalog::{hour_of, start_of};
-use super::index::{GRAIN, Index};
+use super::index::Index;
 use super::layout::{self, BlockName};
-use super::reader::{Reader, ReaderConfig, Wanted};
+use super::reader::{Reader, ReaderConfig};
 use super::remote::RemoteError;
-use emberscope_model::{LabelKey, MatchOp, Matcher, Selection, TimeRange, WallTime};
-use emberscope_store::{BlockFacts, MANIFEST, MergeError, Merger, Needs, StoreError};
+use emberscope_model::{TimeRange, WallTime};
+use emberscope_store::{BlockFacts, MANIFEST, MergeError, Merger, StoreError};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long after an hour its blocks are surely there.
 const SETTLED: Duration = Duration::from_secs(300);
-/// Blocks that are brought at once.
-const AT_ONCE: usize = 16;
 /// Under this in the place of an application: an hour of which all were brought together. No application is called so.
 const ALL: &str = "==";
 
@@ -103,7 +102,8 @@ fn generation(blocks: &[BlockName]) -> String {
 /// Brings together what is to be. `done` is told of each application's hour.
 ///
 /// # Errors
-/// The first [`CompactError`] ends it; what `done` was told of stays. A bad block is left out, and ends nothing.
+/// The first [`CompactError`] ends it, but for [`CompactError::Memory`]: the other hours come first. What `done` was told of
+/// stays. A bad block, or a node that takes all the memory, is left out, and ends nothing.
 pub fn compact(config: &CompactConfig, mut done: impl FnMut(Compacted)) -> Result<(), CompactError> {
     let reader = Reader::open(ReaderConfig {
         cache_bytes: config.dir_bytes,
@@ -111,6 +111,7 @@ pub fn compact(config: &CompactConfig, mut done: impl FnMut(Compacted)) -> Resul
     })?;
     let now = hour_of(WallTime::now().minus(SETTLED));
     let hours = reader.runtime.block_on(reader.catalog.hours_in(&config.range))?;
+    let mut too_large = None;
     for hour in hours.iter().filter(|hour| **hour < now) {
         let blocks = reader.runtime.block_on(reader.catalog.blocks(hour))?;
         let generation = generation(&blocks);
@@ -123,7 +124,14 @@ pub fn compact(config: &CompactConfig, mut done: impl FnMut(Compacted)) -> Resul
             continue;
         }
         let hour = Hour { reader: &reader, config, hour, blocks: &blocks, generation };
-        let (mergers, bad) = hour.gather()?;
+        let (mergers, bad) = match hour.gather() {
+            Err(error @ CompactError::Memory { .. }) => {
+                tracing::warn!(%error, "an hour is left as it is");
+                too_large = too_large.or(Some(error));
+                continue;
+            }
+            gathered => gathered?,
+        };
         for (app, merger) in mergers {
             done(hour.put(&app, &merger, &bad)?);
         }
@@ -133,7 +141,7 @@ pub fn compact(config: &CompactConfig, mut done: impl FnMut(Compacted)) -> Resul
             hour.clear_old(ALL)?;
         }
     }
-    Ok(())
+    too_large.map_or(Ok(()), Err)
 }
 
 /// An hour that is being brought together.
@@ -145,103 +153,7 @@ struct Hour<'a> {
     generation: String,
 }
 
-/// Why the nodes' blocks of an hour were not brought together.
-enum GatherError {
-    /// One of them is bad: it is left out, and the others are brought together without it.
-    Bad(BlockName, String),
-    Other(CompactError),
-}
-
-impl<E: Into<CompactError>> From<E> for GatherError {
-    fn from(error: E) -> Self {
-        Self::Other(error.into())
-    }
-}
-
 impl Hour<'_> {
-    /// By application what its nodes have, and the blocks that are bad.
-    fn gather(&self) -> Result<(BTreeMap<String, Merger>, HashSet<BlockName>), CompactError> {
-        let mut bad = HashSet::new();
-        // Each time round there is one block less.
-        loop {
-            match self.gather_without(&bad) {
-                Ok(mergers) => return Ok((mergers, bad)),
-                Err(GatherError::Other(error)) => return Err(error),
-                Err(GatherError::Bad(name, says)) => {
-                    self.reader.refuse(&Wanted::Block(name.clone()).key(), &says);
-                    bad.insert(name);
-                }
-            }
-        }
-    }
-
-    fn gather_without(&self, bad: &HashSet<BlockName>) -> Result<BTreeMap<String, Merger>, GatherError> {
-        let mut mergers: BTreeMap<String, Merger> = BTreeMap::new();
-        let good: Vec<&BlockName> = self.blocks.iter().filter(|name| !bad.contains(*name)).collect();
-        for some in good.chunks(AT_ONCE) {
-            let cached = self.reader.runtime.block_on(async {
-                let mut cached = Vec::new();
-                for name in some {
-                    match self.reader.block(&Wanted::Block((*name).clone())).await? {
-                        Some(block) => cached.push(block),
-                        None => return Err(GatherError::Bad((*name).clone(), "it was set aside".to_owned())),
-                    }
-                }
-                match cache::bring(&cached, Needs::All).await?.into_iter().next() {
-                    None => Ok(cached),
-                    Some((bringer, says)) => {
-                        let is = |name: &&&BlockName| Wanted::Block((**name).clone()).key() == bringer.key();
-                        let name = some.iter().find(is).map(|name| (*name).clone());
-                        let unreadable =
-                            StoreError::Unreadable { path: bringer.key().into(), says: says.clone() };
-                        Err(name.map_or(unreadable.into(), |name| GatherError::Bad(name, says)))
-                    }
-                }
-            })?;
-            for (name, block) in some.iter().zip(cached) {
-                // After a panic nothing that was added up is used: all begins anew without the block.
-                let added = AssertUnwindSafe(|| self.add(&block, &mut mergers));
-                let unreadable = match catch_unwind(added) {
-                    Err(_) => Some("makes the reader panic".to_owned()),
-                    Ok(Err(
-                        CompactError::Store(StoreError::Unreadable { says, .. })
-                        | CompactError::Merge(MergeError::Store(StoreError::Unreadable { says, .. })),
-                    )) => Some(says),
-                    Ok(other) => {
-                        other?;
-                        None
-                    }
-                };
-                if let Some(says) = unreadable {
-                    return Err(match block.bringer.take_away() {
-                        Some(says) => StoreError::Away { says }.into(),
-                        None => GatherError::Bad((*name).clone(), says),
-                    });
-                }
-                if mergers.values().map(Merger::bytes).sum::<usize>() > self.config.memory_bytes {
-                    let limit = self.config.memory_bytes;
-                    return Err(CompactError::Memory { hour: self.hour.to_owned(), limit }.into());
-                }
-            }
-        }
-        Ok(mergers)
-    }
-
-    /// Adds what a block has to its applications.
-    fn add(&self, block: &Cached, mergers: &mut BTreeMap<String, Merger>) -> Result<(), CompactError> {
-        let mut values = block.volume.values(LabelKey::App)?;
-        values.extend(block.volume.apps_of_facts()?);
-        let mut apps: Vec<String> = values.iter().map(|app| app.to_string()).collect();
-        apps.retain(|app| self.config.app.as_ref().is_none_or(|only| only == app));
-        for app in apps {
-            let op = MatchOp::In(vec![app.clone()]);
-            let selection = Selection { matchers: vec![Matcher { key: LabelKey::App, op }] };
-            mergers.entry(app).or_insert_with(|| Merger::new(GRAIN)).add(&block.volume, &selection)?;
-        }
-        block.volume.let_go();
-        Ok(())
-    }
-
     /// Writes an application's hour and puts it into the archive.
     fn put(&self, app: &str, merger: &Merger, bad: &HashSet<BlockName>) -> Result<Compacted, CompactError> {
         let dir = self.config.dir.join("made");

@@ -173,24 +173,52 @@ impl Remote {
     /// # Errors
     /// The store refuses or does not answer, or there are more than `most` objects ([`RemoteError::Failed`]).
     pub async fn list(&self, below: &str, most: usize) -> Result<Vec<Object>, RemoteError> {
+        let mut count = 0;
+        let in_bounds = |_: &str| {
+            count += 1;
+            count <= most
+        };
+        let objects = self.list_while(below, in_bounds).await?;
+        let (what, says) = match count > most {
+            true => (
+                format!("has more than {most} objects"),
+                "narrow the time range, or run `emberscope compact`",
+            ),
+            false => ("has an object that cannot be listed".to_owned(), "a part of its name is empty"),
+        };
+        objects.ok_or_else(|| RemoteError::Failed {
+            url: self.url.clone(),
+            what: format!("be read: {below} {what}"),
+            says: says.to_owned(),
+        })
+    }
+
+    /// The same while `in_bounds` says so of each name. None: it said no, or there is an object that cannot be listed: the
+    /// client takes no name with an empty part (`a//b`), `.` or `..`, and with it nothing of the list.
+    ///
+    /// # Errors
+    /// The store refuses or does not answer.
+    pub(super) async fn list_while(
+        &self,
+        below: &str,
+        mut in_bounds: impl FnMut(&str) -> bool,
+    ) -> Result<Option<Vec<Object>>, RemoteError> {
         let key = self.key(below);
         let mut stream = self.store.list(Some(&key));
         let mut all = Vec::new();
         while let Some(next) = self.within(stream.try_next()).await.transpose() {
-            let meta = next.map_err(|error| self.error("list", below, &error))?;
-            if all.len() >= most {
-                return Err(RemoteError::Failed {
-                    url: self.url.clone(),
-                    what: format!("be read: {below} has more than {most} objects"),
-                    says: "narrow the time range, or run `emberscope compact`".to_owned(),
-                });
+            let meta = match next {
+                Err(object_store::Error::InvalidPath { .. }) => return Ok(None),
+                next => next.map_err(|error| self.error("list", below, &error))?,
+            };
+            let Some(name) = self.name(meta.location.as_ref()) else { continue };
+            if !in_bounds(&name) {
+                return Ok(None);
             }
-            if let Some(name) = self.name(meta.location.as_ref()) {
-                all.push(Object::of(name, &meta));
-            }
+            all.push(Object::of(name, &meta));
         }
         all.sort();
-        Ok(all)
+        Ok(Some(all))
     }
 
     /// An object's name and length. None: it is not there.

@@ -81,7 +81,10 @@ impl Bringer {
             },
             Ok(Some(_)) => Err(BringError::Bad(format!("{name} is not as it was written"))),
             Ok(None) => Err(BringError::Bad(format!("{name} is not there"))),
-            Err(DownloadError::Remote(error)) => Err(BringError::Away(error)),
+            Err(DownloadError::Remote(error)) => match cache.remote.is_of_object(&error).await {
+                true => Err(BringError::Bad(error.to_string())),
+                false => Err(BringError::Away(error)),
+            },
             Err(DownloadError::Disk(error)) => Err(BringError::Disk(error)),
         };
         let _ = fs::remove_file(&aside);

@@ -52,8 +52,8 @@ impl Reader {
         Ok(wanted)
     }
 
-    /// What a question's range lacks: what was set aside, the newest first, and what nodes have not sent. Costs a list a
-    /// minute while nothing is.
+    /// What a question's range lacks: what nodes have not sent, what lists were read without, and what was set aside, the
+    /// newest first. Costs a list a minute while nothing is.
     ///
     /// # Errors
     /// As for [`Self::wanted`].
@@ -62,6 +62,7 @@ impl Reader {
         let beats = self.catalog.heartbeats().await;
         let now = WallTime::now();
         beats.iter().filter_map(|beat| beat.lack(&touch.range, now)).for_each(|part| missing.add(part));
+        self.catalog.left_out(&touch.range).await.into_iter().for_each(|part| missing.add(part));
         if usage::lock(&self.aside).is_empty() {
             return Ok(missing);
         }
@@ -69,8 +70,11 @@ impl Reader {
         listed.extend(self.alone(touch).await?);
         listed.sort_by(|a, b| b.order().cmp(&a.order()));
         let aside = usage::lock(&self.aside);
+        // A node's hour that is passed over is one part, however many blocks it has.
+        let mut named = HashSet::new();
         let bad = listed.iter().filter_map(|wanted| aside.get(&wanted.key()));
-        bad.filter(|part| part.range.overlaps(&touch.range)).for_each(|part| missing.add(part.clone()));
+        bad.filter(|part| part.range.overlaps(&touch.range) && named.insert(part.name.as_str()))
+            .for_each(|part| missing.add(part.clone()));
         Ok(missing)
     }
 

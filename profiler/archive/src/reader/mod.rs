@@ -113,7 +113,7 @@ impl Reader {
         StoreError::Unreadable { path: key.into(), says: says.to_owned() }
     }
 
-    /// Sets a block aside: it is named, and passed over for a while.
+    /// Sets an object aside: it is named, and passed over for a while.
     pub(super) fn refuse(&self, key: &str, says: &str) {
         let range = self.cache.known(key).and_then(|cached| cached.volume.range());
         self.cache.drop_block(key);
@@ -142,8 +142,8 @@ impl Shelf for Reader {
                 }
                 self.cache.trim();
             }
+            self.open.trim();
         }
-        self.open.trim();
         Ok(())
     }
 
@@ -162,13 +162,20 @@ impl Shelf for Reader {
     }
 
     fn set_aside(&self, dir: &Path, says: &str) -> Result<(), StoreError> {
-        let Some(cached) = self.cache.of_dir(dir) else { return Ok(()) };
-        if let Some(says) = cached.bringer.take_away() {
-            return Err(StoreError::Away { says });
-        }
-        self.refuse(cached.bringer.key(), says);
-        // What is not there any more may be there under another name.
-        self.runtime.block_on(self.catalog.stale());
+        let key = match self.cache.of_dir(dir) {
+            Some(cached) => {
+                if let Some(says) = cached.bringer.take_away() {
+                    return Err(StoreError::Away { says });
+                }
+                self.refuse(cached.bringer.key(), says);
+                // What is not there any more may be there under another name.
+                self.runtime.block_on(self.catalog.stale());
+                cached.bringer.key().to_owned()
+            }
+            // It was set aside when it was met; `dir` is its key.
+            None => dir.to_string_lossy().into_owned(),
+        };
+        usage::lock(&self.aside).strike(&key, says);
         Ok(())
     }
 

@@ -121,7 +121,17 @@ impl Part {
                 continue;
             }
             let name = piece.name();
-            let bytes = remote.get(&name, MAX_PIECE).await.map_err(BringError::Away)?;
+            let bytes = match remote.get(&name, MAX_PIECE).await {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    let bad = remote.is_of_object(&error).await;
+                    return Err(if bad {
+                        BringError::Bad(error.to_string())
+                    } else {
+                        BringError::Away(error)
+                    });
+                }
+            };
             // It was joined with others, or its block is there, since the list was read: what is known so far will do.
             let Some(bytes) = bytes else { return Ok(true) };
             if bytes.len() as u64 != piece.until - piece.from || crc32fast::hash(&bytes) != piece.crc32 {

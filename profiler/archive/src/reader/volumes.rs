@@ -3,7 +3,6 @@
 use super::super::cache::{self, BringError, Cached};
 use super::super::index::IndexError;
 use super::super::layout::{self, BlockName};
-use super::super::remote::RemoteError;
 use super::find::Wanted;
 use super::{Reader, away, usage};
 use emberscope_store::{BlockFacts, StoreError, Touch, Volume};
@@ -51,14 +50,13 @@ impl Reader {
         let (manifest, name, below) = match wanted {
             Wanted::Block(BlockName { host, block, crc32 }) => {
                 let index = layout::index(host, block, *crc32);
-                let read = match self.remote.get(&index, MAX_MANIFEST).await {
-                    // That large it is no manifest.
-                    Err(RemoteError::Failed { says, .. }) if says.starts_with("it has more than") => {
-                        usage::lock(&self.aside).add(&key, None, &format!("its manifest: {says}"));
-                        return Ok(None);
-                    }
-                    read => read,
-                };
+                let read = self.remote.get(&index, MAX_MANIFEST).await;
+                if let Err(error) = &read
+                    && self.remote.is_of_object(error).await
+                {
+                    usage::lock(&self.aside).add(&key, None, &format!("its manifest: {error}"));
+                    return Ok(None);
+                }
                 let below = format!("{}/{block}", layout::blocks(host));
                 (read.map_err(away)?.map(|bytes| bytes.to_vec()), block.clone(), below)
             }

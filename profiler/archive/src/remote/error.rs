@@ -79,6 +79,18 @@ pub enum DownloadError {
 }
 
 impl Remote {
+    /// Whether an error is one object's, and not the store's: it has too many bytes, or it is refused while lists are given (it
+    /// must be restored or needs a key of its writer's). Costs a list where it is refused.
+    pub(crate) async fn is_of_object(&self, error: &RemoteError) -> bool {
+        let refused = match error {
+            RemoteError::Failed { says, .. } if says.starts_with("it has more than") => return true,
+            RemoteError::Failed { says, .. } => says.contains("status code: 400"),
+            RemoteError::Denied { .. } => true,
+            RemoteError::Url { .. } | RemoteError::Missing { .. } => false,
+        };
+        refused && self.dirs("v1").await.is_ok()
+    }
+
     /// What an error of the client means.
     pub(super) fn error(&self, what: &str, name: &str, error: &object_store::Error) -> RemoteError {
         let (url, what, whole) = (self.url.clone(), format!("{what} {name}"), whole(error));

@@ -92,6 +92,37 @@ fn what_comes_late_is_read_beside_it_and_then_with_it() {
 }
 
 #[test]
+fn a_node_that_takes_all_the_memory_is_left_out() {
+    // As much memory as the small node takes.
+    let alone = Place::new();
+    let small = alone.open("a");
+    fill(&small, "a", 0, 60);
+    small.settle();
+    alone.copy("a");
+    let of = |place: &Place, memory_bytes| CompactConfig { memory_bytes, ..config(place, None) };
+    let enough = (10..30).map(|bits| 1 << bits).find(|bytes| compact(&of(&alone, *bytes), |_| {}).is_ok());
+
+    let place = Place::new();
+    std::os::unix::fs::symlink(alone.store("a"), place.store("a")).unwrap();
+    place.copy("a");
+    let large = place.open("b");
+    fill(&large, "b", 0, HOUR);
+    large.settle();
+    place.copy("b");
+    let mut all = Vec::new();
+    compact(&of(&place, enough.unwrap()), |one| all.push(one)).unwrap();
+    assert!(all.len() == 2 && all.iter().all(|one| one.blocks == 1), "{all:?}");
+    // Its own block is read.
+    let app = query(0, HOUR, &[(App, "app-1")], &[]);
+    let samples = |store: &dyn Store| store.merge(&app).unwrap().quality.samples;
+    let reader = place.reader();
+    assert_eq!(samples(&reader), samples(&small) + samples(&large));
+    assert_eq!(reader.merge(&app).unwrap().quality.missing.count, 0);
+    // The next time round there is nothing to do.
+    compact(&of(&place, enough.unwrap()), |one| assert!(one.unchanged)).unwrap();
+}
+
+#[test]
 fn too_much_at_once_is_refused_with_the_mend() {
     let place = Place::new();
     let store = place.open("a");

@@ -27,16 +27,16 @@ fn bad_objects_are_read_or_named_within_the_memory_of_an_answer() {
     assert!(said.contains("1500 spoiled"), "{said}");
 }
 
-/// Makes a file of a block other bytes, and everything that tells of the block agree.
-fn replace(place: &Place, node: &str, hour: &str, file: &str, change: impl Fn(&mut Vec<u8>)) {
+/// Makes a file of a block, by the beginning of its name, other bytes, and everything that tells of the block agree.
+fn replace(place: &Place, node: &str, block: &str, file: &str, change: impl Fn(&mut Vec<u8>)) {
     let objects = place.objects();
-    let below = format!("v1/nodes/{node}/blocks/{hour}");
+    let below = format!("v1/nodes/{node}/blocks/{block}");
     let name = objects.iter().find(|name| name.starts_with(&below) && name.ends_with(file)).unwrap();
     let path = place.archive().join(name);
     let mut bytes = std::fs::read(&path).unwrap();
     change(&mut bytes);
     std::fs::write(&path, &bytes).unwrap();
-    let index = format!("v1/index/{hour}/{node}/");
+    let index = format!("v1/index/{}/{node}/{block}", &block[..11]);
     let old = place.archive().join(objects.iter().find(|name| name.starts_with(&index)).unwrap());
     let manifest = spoil::resealed::with_file(&std::fs::read(&old).unwrap(), file, &bytes);
     let new = old.with_extension(format!("{:08x}", crc32fast::hash(&manifest)));
@@ -58,15 +58,60 @@ impl Place {
     }
 }
 
-/// Two nodes' hours, of which one block is bad in a way that no checksum tells.
-fn one_bad() -> Place {
-    let place = two_hours();
-    replace(&place, "b", "20231114T22", "groups.parquet", |bytes| {
-        // The footer says that it has more than there is.
+/// Makes a block bad in a way that no checksum tells: the footer of a file says that it has more than there is.
+fn spoil_footer(place: &Place, node: &str, block: &str) {
+    replace(place, node, block, "groups.parquet", |bytes| {
         let end = bytes.len() - 8;
         bytes[end..end + 4].copy_from_slice(&u32::MAX.to_le_bytes());
     });
+}
+
+/// Two nodes' hours, of which one block is bad.
+fn one_bad() -> Place {
+    let place = two_hours();
+    spoil_footer(&place, "b", "20231114T22");
     place
+}
+
+#[test]
+fn a_node_with_more_bad_blocks_than_a_question_has_tries_ends_no_question() {
+    let place = Place::new();
+    let a = place.open("a");
+    fill(&a, "a", 0, HOUR);
+    a.settle();
+    place.copy("a");
+    let (memory_bytes, retention_age, merge_after) = (usize::MAX, Duration::MAX, Duration::MAX);
+    let config = DiskStoreConfig { fsync: Fsync::Never, ..DiskStoreConfig::new(place.store("b")) };
+    let b = DiskStore::open(DiskStoreConfig { memory_bytes, retention_age, merge_after, ..config }).unwrap();
+    for minute in 0..20 {
+        fill(&b, "b", minute * 60, minute * 60 + 60);
+        b.settle();
+    }
+    fill(&b, "b", HOUR, HOUR + 60);
+    b.settle();
+    place.copy("b");
+    let blocks: Vec<String> = (place.objects().iter())
+        .filter_map(|name| name.strip_prefix("v1/index/20231114T22/b/")?.split_once('.'))
+        .map(|(block, _)| block.to_owned())
+        .collect();
+    assert_eq!(blocks.len(), 20);
+    blocks.iter().for_each(|block| spoil_footer(&place, "b", block));
+
+    let (reader, all) = (place.reader(), query(0, 2 * HOUR, &[], &[]));
+    let samples =
+        |store: &dyn Store, from, until| store.merge(&query(from, until, &[], &[])).unwrap().quality.samples;
+    let sound = samples(&a, 0, HOUR) + samples(&b, HOUR, 2 * HOUR);
+    for _ in 0..2 {
+        let quality = reader.merge(&all).unwrap().quality;
+        assert_eq!(quality.samples, sound);
+        let missing = quality.missing;
+        assert!(missing.count == 1 && missing.parts[0].name == "nodes/b/20231114T22", "{missing:?}");
+        assert!(missing.parts[0].says.contains("footer"), "{missing:?}");
+    }
+    // The same when an hour is brought together: nothing of the node, and all of the others.
+    let mut all = Vec::new();
+    compact(&place.compacting(), |one| all.push(one)).unwrap();
+    assert!(all.len() == 2 && all.iter().all(|one| one.blocks == 1 && !one.unchanged), "{all:?}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime};
 
 mod compacting;
 mod copying;
+mod greedy;
 mod hostile;
 mod merging;
 mod nodes;
