@@ -18,7 +18,7 @@ mod pprof;
 mod tests;
 
 pub use error::ImportError;
-pub use event_log::{Bounds, EventLog, EventLogFacts};
+pub use event_log::{Bounds, EventLog, EventLogFacts, OwnLogs};
 pub use gather::{Imported, LeftOut, Sampled};
 
 use emberscope_model::{ThreadClass, TimeRange};

@@ -10,8 +10,9 @@ use std::borrow::Cow;
 /// What stands in a secret's place.
 pub const HIDDEN: &str = "***";
 
-/// A key that has one of these is a secret's, whatever else is in it; dots, dashes and underscores left out.
-const SMELLS: [&str; 13] = [
+/// A key that has one of these is a secret's, whatever else is in it; dots, dashes and underscores left out. Hadoop's own list is
+/// `hadoop.security.sensitive-config-keys` (core-default.xml 3.4).
+const SMELLS: [&str; 16] = [
     "secret",
     "password",
     "passwd",
@@ -25,7 +26,13 @@ const SMELLS: [&str; 13] = [
     "apikey",
     "signature",
     "azuresas",
+    "encryptionkey",
+    "keystorepass",
+    "truststorepass",
 ];
+
+/// Bytes of a bearer token, at least.
+const LEAST_TOKEN: usize = 16;
 
 /// The text without secrets.
 pub fn scrub(text: &str) -> Cow<'_, str> {
@@ -82,6 +89,15 @@ fn secret(text: &str) -> Found {
     let scheme = key.rsplit(['.', '-', '_']).next().unwrap_or(key);
     if scheme.eq_ignore_ascii_case("jdbc") && after.starts_with(':') {
         return Found::Secret { from: key.len() + 1, until: key.len() + end(after, is_end) };
+    }
+    if key.eq_ignore_ascii_case("bearer")
+        && let Some(token) = after.strip_prefix(' ')
+    {
+        // `Authorization: Bearer ..` (RFC 6750); what is shorter is a word.
+        let length = end(token, |c| is_end(c) || matches!(c, ',' | ';'));
+        if length >= LEAST_TOKEN {
+            return Found::Secret { from: key.len() + 1, until: key.len() + 1 + length };
+        }
     }
     match is_secret_key(key).then(|| value(key, after)).flatten() {
         Some((from, until)) => Found::Secret { from: key.len() + from, until: key.len() + until },
@@ -179,6 +195,11 @@ mod tests {
             ("job.py --password hush --date 2026", "job.py --password *** --date 2026"),
             ("-Djavax.net.ssl.trustStorePassword=hush", "-Djavax.net.ssl.trustStorePassword=***"),
             ("AWS_SECRET_ACCESS_KEY=hush", "AWS_SECRET_ACCESS_KEY=***"),
+            ("SET fs.s3a.encryption.key=hush", "SET fs.s3a.encryption.key=***"),
+            ("fs.s3a.server-side-encryption.key=hush", "fs.s3a.server-side-encryption.key=***"),
+            ("dfs.client.keystore.pass = hush", "dfs.client.keystore.pass = ***"),
+            ("Authorization: Bearer hu.sh-_x0123456789 now", "Authorization: Bearer *** now"),
+            ("bearer of news", "bearer of news"),
         ] {
             assert_eq!(scrub(text), want);
         }

@@ -3,7 +3,7 @@
 //!
 //! In: directories and URLs, applications with the user of their driver. Out: facts for the store. A log is read when its driver has
 //! ended, and every half hour before, for a fact is found with windows of the hour before it; one elsewhere is brought here at the
-//! end alone. It is believed only if it is the driver's user's own file, where that can be told, and tells of that application. What is read is bounded ([`BOUNDS`]), at the lowest priority; who
+//! end alone. It is believed only if each of its files is the driver's user's own, where that can be told, and it tells of that application. What is read is bounded ([`BOUNDS`]), at the lowest priority; who
 //! waits for a directory that does not answer is this thread alone. Limits: [`MAX_APPS`] applications, [`MAX_OF_USER`] of a user, [`TRIES`] of a log
 //! that has no end yet. An application that ended while no daemon ran is not looked for: `emberscope import --event-log`.
 
@@ -11,7 +11,7 @@ use super::far_logs::{FarLogError, FarLogs};
 use super::spark_words::Given;
 use crate::Lifecycle;
 use emberscope_config::LogPlace;
-use emberscope_import::{Bounds, EventLog, EventLogFacts, ImportError};
+use emberscope_import::{Bounds, EventLog, EventLogFacts};
 use emberscope_model::{
     Detail, LabelKey, MatchOp, Matcher, Query, SampleKind, Selection, TimeRange, WallTime,
 };
@@ -173,9 +173,14 @@ fn find(places: &[LogPlace], app: &str, user: u32) -> Vec<EventLog> {
     let mut found = Vec::new();
     for place in places {
         let LogPlace::Dir(dir) = place else { continue };
-        match EventLog::find(dir, Some(app)) {
-            Ok(logs) => found.extend(logs.into_iter().filter(|log| is_of(log, user))),
-            Err(ImportError::NoLog) => {}
+        match EventLog::find_of(dir, app, user) {
+            Ok(own) => {
+                for (log, refusal) in own.refused {
+                    let why = refusal.sentence();
+                    tracing::warn!(log = %log.display(), driver = user, "an event log is not read: {why}");
+                }
+                found.extend(own.logs);
+            }
             Err(error) => {
                 tracing::warn!(dir = %dir.display(), %error, "a directory of event logs cannot be read")
             }
@@ -214,16 +219,6 @@ fn from_afar(place: &LogPlace, app: &str, brought: &Path) -> Vec<EventLogFacts> 
     });
     let _ = std::fs::remove_dir_all(brought);
     facts
-}
-
-fn is_of(log: &EventLog, user: u32) -> bool {
-    let owner = log.owner();
-    let is_of = owner.as_ref().is_ok_and(|owner| *owner == user);
-    if !is_of {
-        let path: &Path = log.path();
-        tracing::warn!(log = %path.display(), ?owner, driver = user, "an event log is not the driver's user's: not read");
-    }
-    is_of
 }
 
 fn told(log: &EventLog, app: &str) -> Option<EventLogFacts> {

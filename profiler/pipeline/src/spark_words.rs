@@ -7,15 +7,16 @@
 //! lives stays unknown.
 //!
 //! One question is under way at most, so that a user's waits for no more than one: who does not answer in
-//! [`PATIENCE`] is asked again after the others. Limits: [`MAX_APPS`] applications; a hash of each fact, at most
+//! [`PATIENCE`] is asked again after the others, and the drivers of the user who was waited for least come first. Limits:
+//! [`MAX_APPS`] applications, which users share where there are more; a hash of each fact, at most
 //! [`MAX_WRITTEN`] of them, after which all are given to the store once more.
 
 use super::event_logs::{self, EventLogs};
 use crate::Lifecycle;
 use emberscope_config::DaemonConfig;
 use emberscope_model::{
-    Detail, Joined, LabelKey, Query, SampleKind, Selection, SparkFact, SparkSource, SparkStages, TimeRange,
-    WallTime,
+    Detail, Excess, Joined, LabelKey, Query, SampleKind, Selection, SparkFact, SparkSource, SparkStages,
+    Tenant, TimeRange, WallTime,
 };
 use emberscope_process::{Places, SparkNames};
 use emberscope_store::Store;
@@ -88,28 +89,32 @@ struct Recorder {
     store: Arc<dyn Store>,
     source: Arc<dyn SparkSource>,
     read: BTreeMap<String, Read>,
+    /// How long drivers of a user were waited for: who took more of the thread's time comes later.
+    waited: BTreeMap<u32, Duration>,
 }
 
 impl Recorder {
     /// Nothing was read yet.
     pub fn new(store: Arc<dyn Store>, source: Arc<dyn SparkSource>) -> Self {
-        Self { store, source, read: BTreeMap::new() }
+        Self { store, source, read: BTreeMap::new(), waited: BTreeMap::new() }
     }
 
-    /// Asks about those applications that are due, and takes what was answered since.
-    pub fn look(&mut self, drivers: &BTreeSet<String>, now: Instant) {
-        self.read.retain(|app, _| drivers.contains(app));
+    /// Asks about those applications that are due, and takes what was answered since. `drivers`: the applications with
+    /// the user of each.
+    pub fn look(&mut self, drivers: &BTreeMap<String, u32>, now: Instant) {
+        self.read.retain(|app, _| drivers.contains_key(app));
         let due = |app: &String| self.read.get(app).and_then(|read| read.due);
-        let all = drivers.iter().take(MAX_APPS).map(|app| (due(app), app));
-        let mut due: Vec<_> = all.filter(|(due, _)| due.is_none_or(|due| now >= due)).collect();
+        let waited = |user: &u32| self.waited.get(user).copied().unwrap_or_default();
+        let all = shared(drivers).into_iter().map(|(app, user)| (waited(&user), due(app), app, user));
+        let mut due: Vec<_> = all.filter(|(_, due, ..)| due.is_none_or(|due| now >= due)).collect();
         if due.is_empty() {
             return;
         }
-        // Who waits longest comes first, and who was never asked before all.
+        // Then who waits longest comes first, and who was never asked before all.
         due.sort();
         let is_read = |app: &String| self.read.get(app).is_some_and(|read| read.fetched.is_some());
-        let seen = if due.iter().all(|(_, app)| is_read(app)) { BTreeSet::new() } else { self.seen() };
-        for (_, app) in due {
+        let seen = if due.iter().all(|(_, _, app, _)| is_read(app)) { BTreeSet::new() } else { self.seen() };
+        for (_, _, app, user) in due {
             let read = self.read.entry(app.clone()).or_default();
             read.due = Some(now + LOOK);
             if read.fetched.is_none() && !seen.contains(app.as_str()) {
@@ -117,7 +122,10 @@ impl Recorder {
                 read.due = Some(now + 3 * LOOK);
                 continue;
             }
-            match self.source.stages(app, PATIENCE) {
+            let begun = Instant::now();
+            let told = self.source.stages(app, PATIENCE);
+            *self.waited.entry(user).or_default() += begun.elapsed();
+            match told {
                 Joined::Ready(told) if read.fetched.is_none_or(|fetched| told.fetched > fetched) => {
                     read.give(&told, &*self.store, now);
                 }
@@ -128,6 +136,8 @@ impl Recorder {
                 Joined::Stale(..) | Joined::Kept(..) | Joined::Asking => break,
             }
         }
+        let users: BTreeSet<u32> = drivers.values().copied().collect();
+        self.waited.retain(|user, _| users.contains(user));
     }
 
     /// Applications that the store has samples of: what is not to be kept has none.
@@ -148,20 +158,30 @@ impl Recorder {
     }
 }
 
-/// Starts the thread; it ends with the daemon. `drivers` tells of the applications whose drivers are on this node.
+/// The applications that are asked about, each with its user: at most [`MAX_APPS`], of each user a share.
+fn shared(drivers: &BTreeMap<String, u32>) -> Vec<(&String, u32)> {
+    let tenant = |user: &u32| Tenant { spark: true, uid: *user, group: 0 };
+    let mut excess = Excess::over(MAX_APPS, drivers.values().map(|user| (tenant(user), 1)));
+    // Ids of applications have their beginning in them: the youngest go.
+    let mut all: Vec<_> = drivers.iter().rev().filter(|(_, user)| !excess.take(&tenant(user), 1)).collect();
+    all.reverse();
+    all.into_iter().map(|(app, user)| (app, *user)).collect()
+}
+
+/// Starts the thread; it ends with the daemon. `drivers` tells of the applications whose drivers are on this node, and of their users.
 ///
 /// # Errors
 /// The kernel starts no thread.
 fn start(
     mut recorder: Recorder,
-    drivers: impl Fn() -> BTreeSet<String> + Send + 'static,
+    drivers: impl Fn() -> BTreeMap<String, u32> + Send + 'static,
     life: Lifecycle,
 ) -> io::Result<JoinHandle<()>> {
     emberscope_supervise::spawn("spark-words", STUCK, move |beat: &Beat| {
         while !life.sleep(LOOK) {
             // After a panic what was read is read again.
             if beat.work(|| recorder.look(&drivers(), Instant::now())).is_err() {
-                recorder.read.clear();
+                (recorder.read, recorder.waited) = Default::default();
             }
         }
     })
@@ -188,7 +208,7 @@ pub(super) fn keep(
         return Ok(None);
     }
     let recorder = Recorder::new(Arc::clone(store), names.clone());
-    start(recorder, move || places.apps_of_drivers(), life.clone()).map(Some)
+    start(recorder, move || places.users_of_drivers(), life.clone()).map(Some)
 }
 
 #[cfg(test)]

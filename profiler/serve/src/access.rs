@@ -10,6 +10,7 @@
 //! alone. Also here: the largest request body.
 
 use super::config::Access;
+use super::crowd::Activity;
 use super::error::{ApiError, shown};
 use super::guard::{Guard, Right};
 use super::page;
@@ -28,7 +29,12 @@ pub const MAX_BODY: usize = 1 << 20;
 /// The middleware that asks who may ask, before a request reaches its route.
 pub async fn gate(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     match check(&access, &request) {
-        Ok(()) => next.run(request).await,
+        Ok(shown) => {
+            if let (Shown::Right, Some(connection)) = (shown, request.extensions().get::<Arc<Activity>>()) {
+                connection.entitle();
+            }
+            next.run(request).await
+        }
         // Pyroscope's clients read errors in another shape.
         Err(error) => match super::pyroscope::refused(request.uri().path(), error.status, &error.message) {
             Some(error) => error.into_response(),
@@ -37,26 +43,38 @@ pub async fn gate(State(access): State<Arc<Access>>, request: Request, next: Nex
     }
 }
 
-fn check(access: &Access, request: &Request) -> Result<(), ApiError> {
+/// What a request that may be answered has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// It asks for what anybody may have.
+    Nothing,
+    /// It may ask for samples.
+    Right,
+}
+
+fn check(access: &Access, request: &Request) -> Result<Shown, ApiError> {
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::HERE);
-    match (peer, access) {
-        (Peer::Unix { allowed: true, .. }, _) => {}
+    let shown = match (peer, access) {
+        (Peer::Unix { allowed: true, .. }, _) => Shown::Right,
         (Peer::Unix { uid, .. }, _) => return Err(stranger(uid)),
         // The health listener may be reached from elsewhere; a Host header proves nothing.
         (Peer::Tcp { loopback: false, .. }, Access::LocalHostOnly) => {
             let message = "Only loopback is open here: ask on this machine.";
             return Err(ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message));
         }
-        (Peer::Tcp { .. }, Access::LocalHostOnly) => check_host(request)?,
+        (Peer::Tcp { .. }, Access::LocalHostOnly) => {
+            check_host(request)?;
+            Shown::Right
+        }
         (Peer::Tcp { loopback, tls }, Access::Guarded(guard)) => check_tcp(guard, loopback, tls, request)?,
-    }
+    };
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|v| v.to_str().ok()).and_then(|v| v.parse::<u64>().ok());
     if length.is_some_and(|n| n > MAX_BODY as u64) {
         let message = format!("The request is larger than {MAX_BODY} bytes.");
         return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "request_too_large", message));
     }
-    Ok(())
+    Ok(shown)
 }
 
 fn stranger(uid: u32) -> ApiError {
@@ -82,10 +100,10 @@ fn wanted(request: &Request) -> Right {
     }
 }
 
-fn check_tcp(guard: &Guard, loopback: bool, tls: bool, request: &Request) -> Result<(), ApiError> {
+fn check_tcp(guard: &Guard, loopback: bool, tls: bool, request: &Request) -> Result<Shown, ApiError> {
     let wanted = wanted(request);
     if wanted == Right::Nothing {
-        return Ok(());
+        return Ok(Shown::Nothing);
     }
     let has = match request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes()) {
         Some(given) => guard.right_of(given),
@@ -96,11 +114,11 @@ fn check_tcp(guard: &Guard, loopback: bool, tls: bool, request: &Request) -> Res
             }
             Right::Everything
         }
-        None if wanted == Right::Metrics && loopback && has_local_host(request) => return Ok(()),
+        None if wanted == Right::Metrics && loopback && has_local_host(request) => return Ok(Shown::Nothing),
         None => Right::Nothing,
     };
     if has >= wanted {
-        return Ok(());
+        return Ok(Shown::Right);
     }
     Err(match has {
         Right::Nothing => ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", guard.mend(request)),

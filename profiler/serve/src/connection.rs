@@ -228,6 +228,7 @@ async fn answer(
     let doing = place.activity();
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(Arc::clone(&doing));
         let (mut router, busy) = (router.clone(), Busy::new(&doing));
         async move {
             let response: Result<Response<Body>, Infallible> = router.call(request.map(Body::new)).await;

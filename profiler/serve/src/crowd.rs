@@ -1,8 +1,10 @@
 //! How many connections there are, of whom, and which gives way.
 //!
 //! In: who connects. Out: a [`Place`], or none. Over [`MAX_CONNECTIONS`] together, or over its own limit for one
-//! [`Who`], the connection that has been idle longest gives way to the new one: of all, or of his own. So nobody is
-//! kept out by connections that ask nothing; where none is idle the new one is closed at once. Both are counted.
+//! [`Who`], the connection that has been idle longest gives way to the new one: of all, or of his own. Where none is idle,
+//! the oldest gives way that has shown no right to ask: what anybody may have (the page's files, /healthz) can be asked for
+//! again and again and read slowly. So nobody is kept out by connections that ask nothing, or nothing that wants a right; where
+//! there are no others the new one is closed at once. Both are counted.
 
 use super::metrics::Metrics;
 use super::peer::Who;
@@ -11,7 +13,7 @@ use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use tokio::sync::Notify;
@@ -33,10 +35,16 @@ pub struct Activity {
     busy: AtomicUsize,
     /// When the last request began or ended.
     since: Mutex<Instant>,
+    /// A request of it has shown that it may ask for samples.
+    entitled: AtomicBool,
     give_way: Notify,
 }
 
 impl Activity {
+    /// A request of the connection has shown a right that not everybody has.
+    pub fn entitle(&self) {
+        self.entitled.store(true, Relaxed);
+    }
     fn touch(&self) {
         *locked(&self.since) = Instant::now();
     }
@@ -72,14 +80,17 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Table {
-    /// Takes out the one that has been idle longest, among those of `who` if it is given. False: none is idle.
+    /// Takes out the one that has been idle longest, else the oldest that is not entitled, among those of `who` if it is
+    /// given. False: there is none.
     fn give_way(&mut self, who: Option<Who>) -> bool {
-        let idle = |(id, entry): (&u64, &Entry)| {
-            let idle = entry.activity.busy.load(Relaxed) == 0 && who.is_none_or(|who| entry.who == who);
-            idle.then(|| (*locked(&entry.activity.since), *id))
+        let his = || self.open.iter().filter(|(_, entry)| who.is_none_or(|who| entry.who == who));
+        let idle = his().filter(|(_, entry)| entry.activity.busy.load(Relaxed) == 0);
+        let idle = idle.map(|(id, entry)| (*locked(&entry.activity.since), *id)).min().map(|(_, id)| id);
+        let without_right = || {
+            let busy = his().filter(|(_, entry)| !entry.activity.entitled.load(Relaxed));
+            busy.map(|(id, _)| *id).min()
         };
-        let oldest = self.open.iter().filter_map(idle).min();
-        let entry = oldest.and_then(|(_, id)| self.open.remove(&id));
+        let entry = idle.or_else(without_right).and_then(|id| self.open.remove(&id));
         // Kept by the Notify until the connection looks.
         entry.map(|entry| entry.activity.give_way.notify_one()).is_some()
     }
@@ -111,7 +122,9 @@ impl Crowd {
         let id = table.next;
         table.next += 1;
         let since = Mutex::new(Instant::now());
-        let activity = Arc::new(Activity { busy: AtomicUsize::new(0), since, give_way: Notify::new() });
+        let entitled = AtomicBool::new(false);
+        let activity =
+            Arc::new(Activity { busy: AtomicUsize::new(0), since, entitled, give_way: Notify::new() });
         table.open.insert(id, Entry { who, activity: Arc::clone(&activity) });
         self.metrics.http.connections.inc();
         Some(Place { crowd: Arc::clone(self), id, activity })
@@ -206,6 +219,7 @@ mod tests {
             places.push(crowd.admit(user).unwrap());
             tokio::time::advance(std::time::Duration::from_millis(1)).await;
         }
+        places[0].activity().entitle();
         let busy = Busy::new(&places[0].activity());
         let last = crowd.admit(user).unwrap();
         let mut gone = Vec::new();
@@ -220,6 +234,23 @@ mod tests {
         assert!(!is_given_up(&places[0]).await && is_given_up(&places[2]).await && !is_given_up(&last).await);
     }
 
+    #[tokio::test]
+    async fn who_has_shown_no_right_gives_way_though_busy() {
+        let crowd = crowd();
+        let mut held = Vec::new();
+        for at in 0..MAX_LOOPBACK {
+            let place = crowd.admit(Who::Loopback).unwrap();
+            if at == 0 {
+                place.activity().entitle();
+            }
+            held.push((Busy::new(&place.activity()), place));
+        }
+        let new = crowd.admit(Who::Loopback).unwrap();
+        assert!(!is_given_up(&held[0].1).await && !is_given_up(&new).await);
+        assert!(is_given_up(&held[1].1).await && !is_given_up(&held[2].1).await);
+        assert_eq!((crowd.metrics.http.evicted.get(), crowd.metrics.http.refused.get()), (1, 0));
+    }
+
     #[test]
     fn a_crowd_of_one_leaves_room_for_others() {
         let crowd = crowd();
@@ -227,13 +258,14 @@ mod tests {
             (0..count)
                 .map(|_| {
                     let place = crowd.admit(who).unwrap();
+                    place.activity().entitle();
                     let busy = Busy::new(&place.activity());
                     (place, busy)
                 })
                 .collect()
         };
         let loopback = hold(Who::Loopback, MAX_LOOPBACK);
-        assert!(crowd.admit(Who::Loopback).is_none(), "all of them are busy");
+        assert!(crowd.admit(Who::Loopback).is_none(), "all of them are busy, and may ask");
         let _root = hold(Who::User(0), MAX_CONNECTIONS - MAX_LOOPBACK);
         assert!(crowd.admit(Who::User(0)).is_none());
         assert_eq!(crowd.metrics.http.refused.get(), 2);

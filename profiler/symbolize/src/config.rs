@@ -23,6 +23,9 @@ pub struct SymbolizerConfig {
     pub perf_map_max_bytes: u64,
     /// Processes whose mappings and names are kept; the one unused for longest goes first.
     pub max_processes: usize,
+    /// Bytes of mappings, of their paths and of addresses of JIT code, over all processes: 120,000 mappings, a hundred each of
+    /// all processes that are kept. The largest process of who holds more than his share goes first.
+    pub max_code_bytes: usize,
     /// Bytes of ELF symbol tables kept over all files; a single one may take them all. One libjvm takes 4 to
     /// 5 MB. They are resident, twice where blazesym has an index of them: with the store this is the most
     /// of the daemon's 64 MB.
@@ -48,6 +51,7 @@ impl Default for SymbolizerConfig {
             ask_timeout: Duration::from_secs(10),
             perf_map_max_bytes: 1 << 30,
             max_processes: 1024,
+            max_code_bytes: 16 << 20,
             max_symbol_bytes: 16 << 20,
             max_cached_addresses: 32_768,
             frames: FrameLimits::default(),

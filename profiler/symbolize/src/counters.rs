@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct SymbolizerCounters {
     /// Processes held now.
     pub processes: u64,
-    /// Processes dropped because of the limit.
+    /// Processes dropped because of the limit, and those whose code was, for its bytes.
     pub processes_evicted: u64,
     /// Frames shared now.
     pub frames: u64,

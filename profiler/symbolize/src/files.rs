@@ -163,8 +163,8 @@ fn look(At { dir, mapping }: At<'_>, patience: Duration) -> Errand<Looked> {
 }
 
 fn load(At { dir, mapping }: At<'_>, reading: Reading, patience: Duration) -> Errand<Loaded> {
-    let path: Box<Path> = match &mapping.backing {
-        Backing::File { path, .. } => path.clone(),
+    let path: Arc<Path> = match &mapping.backing {
+        Backing::File { path, .. } => Arc::clone(path),
         Backing::Anonymous | Backing::Special(_) | Backing::Vdso => Path::new("").into(),
     };
     let (of, what) = (dir.to_owned(), mapping.clone());

@@ -2,7 +2,8 @@
 //!
 //! Code moves in and out of an address as the JIT recompiles. What the newest map says wins, cut out of
 //! what older ones said; where the newest says nothing an older name stays, for it was right when the
-//! address was sampled. Bounded by [`MAX_RANGES`] and [`MAX_UNNAMED`].
+//! address was sampled. Bounded by [`MAX_RANGES`] and [`MAX_UNNAMED`], and by what all processes may take together
+//! ([`JitNames::bytes`]).
 
 use super::perf_map::Wanted;
 use emberscope_model::Frame;
@@ -15,6 +16,10 @@ use std::sync::Arc;
 pub const MAX_RANGES: usize = 32_768;
 /// Addresses without a name that are remembered for a process.
 pub const MAX_UNNAMED: usize = 32_768;
+/// Bytes of a named piece: 24, in nodes of a B-tree of which half may be free.
+const RANGE_BYTES: usize = 48;
+/// Bytes of a place for an unnamed address: 8 and a byte of the table, which is full at seven eighths.
+const UNNAMED_BYTES: usize = 11;
 
 /// Names of a process's generated code.
 #[derive(Default)]
@@ -50,6 +55,17 @@ impl JitNames {
     /// How many addresses were seen that nothing names.
     pub fn unnamed(&self) -> usize {
         self.unnamed.len()
+    }
+
+    /// Bytes that are held, estimated; the names are counted where they are kept.
+    pub fn bytes(&self) -> usize {
+        self.ranges.len() * RANGE_BYTES + self.unnamed.capacity() * UNNAMED_BYTES
+    }
+
+    /// Forgets all, which counts as turned away.
+    pub fn give_up(&mut self) {
+        let lost = self.ranges.len() + self.unnamed.len();
+        *self = Self { dropped: self.dropped + lost as u64, ..Self::default() };
     }
 
     /// What a map's reader should look for.
@@ -152,6 +168,17 @@ mod tests {
             names.saw(0x1000 + a);
         }
         assert_eq!((names.unnamed(), names.dropped), (MAX_UNNAMED, 11));
+    }
+
+    #[test]
+    fn who_gives_up_holds_nothing_and_counts_it() {
+        let mut names = JitNames::default();
+        (0..1000u64).for_each(|address| names.saw(0x1000 + address));
+        names.insert(0x300..0x301, frame("x"));
+        assert!(names.bytes() > 1000 * 9 && names.bytes() < 32_768, "{}", names.bytes());
+        names.give_up();
+        assert_eq!((names.bytes(), names.unnamed(), names.dropped), (0, 0, 1001));
+        assert!(names.get(0x300).is_none());
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! What is kept of one process: its executable mappings, the files behind them, the names of its JIT code.
 
+mod room;
 mod runtime;
 
 pub use runtime::{RuntimeState, Walked};
@@ -9,7 +10,7 @@ use super::deferred::Slots;
 use super::files::FileSlot;
 use super::jit::JitNames;
 use super::native::ModuleId;
-use emberscope_model::{JvmFacts, NameSource, RuntimeId, StackEnd, Tenant};
+use emberscope_model::{JvmFacts, NameSource, Pid, RuntimeId, StackEnd, Tenant};
 use emberscope_runtime::Runtimes;
 use emberscope_target::errand::{self, About, Errand, Ticket, What};
 use emberscope_target::maps::{self, Mapping, Maps};
@@ -46,6 +47,7 @@ pub struct ProcessState {
     pub mappings: Vec<Mapping>,
     /// The file of each mapping, in the same order.
     pub files: Vec<FileState>,
+    path_bytes: usize,
     /// Names of the process's JIT code, from perf maps.
     pub jit: JitNames,
     /// The process's deferred frames, on their way to names.
@@ -82,6 +84,8 @@ pub struct ProcessState {
     reread_pause: Duration,
     /// A reading that takes longer than the caller waits.
     reading: Option<Ticket<MapsRead>>,
+    /// It gave way to others: its mappings are not read again before this.
+    crowded: Option<Instant>,
     failures: u32,
 }
 
@@ -101,6 +105,7 @@ impl ProcessState {
         Self {
             mappings: Vec::new(),
             files: Vec::new(),
+            path_bytes: 0,
             jit: JitNames::default(),
             deferred: Slots::default(),
             deferred_in_flight: 0,
@@ -121,6 +126,7 @@ impl ProcessState {
             read_at: None,
             reread_pause: REREAD.0,
             reading: None,
+            crowded: None,
             failures: 0,
         }
     }
@@ -134,18 +140,11 @@ impl ProcessState {
     /// Makes sure that `addresses` can be looked up, as far as reading the mappings again may help. True
     /// when they were read.
     pub fn prepare(&mut self, dir: &Path, target: &Target, mut addresses: impl Iterator<Item = u64>) -> bool {
-        if let Some(ticket) = self.reading.take() {
-            match ticket.poll() {
-                Ok(Some(read)) => {
-                    self.take_maps(read, target);
-                    return true;
-                }
-                Ok(None) => {
-                    self.reading = Some(ticket);
-                    return false;
-                }
-                Err(_) => {}
-            }
+        if self.take_late(target.key.pid) {
+            return true;
+        }
+        if self.reading.is_some() || self.is_crowded() {
+            return false;
         }
         let Some(read_at) = self.read_at else {
             self.read(dir, target);
@@ -164,27 +163,42 @@ impl ProcessState {
         true
     }
 
+    /// Takes in mappings that took longer to read than the caller waited, once they are there. True when they are.
+    pub fn take_late(&mut self, pid: Pid) -> bool {
+        let Some(ticket) = self.reading.take() else { return false };
+        match ticket.poll() {
+            Ok(Some(read)) => {
+                self.take_maps(read, pid);
+                return true;
+            }
+            Ok(None) => self.reading = Some(ticket),
+            Err(_) => {}
+        }
+        false
+    }
+
     fn read(&mut self, dir: &Path, target: &Target) {
         self.read_at = Some(Instant::now());
         let (of, start_ticks) = (dir.to_owned(), target.key.start_ticks);
         let about = About::process(dir, What::Maps);
         match errand::errands().run(about, PATIENCE, move || read_maps(&of, start_ticks)) {
-            Errand::Done(read) => self.take_maps(read, target),
+            Errand::Done(read) => self.take_maps(read, target.key.pid),
             Errand::Late(ticket) => self.reading = Some(ticket),
             Errand::Turned(_) => {}
         }
     }
 
-    fn take_maps(&mut self, read: MapsRead, target: &Target) {
-        let Some(Maps { mappings, cut, .. }) = read else {
+    fn take_maps(&mut self, read: MapsRead, pid: Pid) {
+        let Some(Maps { mappings, path_bytes, cut, .. }) = read else {
             self.gone = self.mappings.is_empty();
             return;
         };
         self.stale = false;
         self.gone = false;
         if cut {
-            tracing::debug!(pid = target.key.pid, "more executable mappings than the limit");
+            tracing::debug!(pid, "more executable mappings than the limit");
         }
+        self.path_bytes = path_bytes;
         let old = std::mem::replace(&mut self.mappings, mappings);
         let states = std::mem::take(&mut self.files);
         self.files = self

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 mod hostile_maps;
 mod jvms;
+mod room;
 
 fn target(pid: u32) -> Target {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

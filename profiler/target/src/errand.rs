@@ -6,13 +6,16 @@
 //! (/proc/PID/{cmdline,environ,maps,map_files,mem}; fs/proc/base.c, fs/proc/task_mmu.c, Linux 6.18), and where a
 //! file's file system is served by a program or another machine, a read takes as long as others like. A job that is
 //! out for [`Limits::stuck_after`] is given up: its thread is left to it, another takes its place, and the process or
-//! the file system is left alone for a time that doubles. Threads, what one user's jobs may hold of them and the CPU
-//! time that they may take are bounded. The sampling thread ([`errands`], [`identifying`]) waits for late jobs for a share of
+//! the file system is left alone for a time that doubles. Threads, what one user's jobs may hold of them, and the CPU
+//! time and the waiting that they may cost are bounded. The sampling thread ([`errands`], [`identifying`]) waits for late jobs for a share of
 //! the time only; threads that may wait have a pool of their own ([`background`]).
 
 mod about;
+mod debts;
 mod held;
 mod limits;
+mod payer;
+mod shares;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -23,14 +26,16 @@ use emberscope_supervise::attempt;
 use emberscope_supervise::rights;
 pub use held::Held;
 pub use limits::Limits;
+pub use shares::Parts;
+pub(crate) use shares::half;
 pub use state::{Alone, ErrandCounts, Stuck};
-use state::{State, lock};
+use state::{Seen, State, lock};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// What the sampling thread may wait ahead, as at a start.
-const AHEAD: Duration = Duration::from_secs(2);
+/// A job that took so much CPU time is its cgroup's too.
+const COUNTED: Duration = Duration::from_millis(1);
 /// Bytes of each thread's stack, of which it touches a few pages.
 const STACK: usize = 1 << 20;
 
@@ -45,7 +50,7 @@ pub enum Turned {
     UserBusy,
     /// All threads are out.
     Busy,
-    /// The jobs for one user or process took too much CPU time.
+    /// The jobs for one user, of these for one cgroup, or for one process took too much CPU time, or were waited for too long.
     Budget,
     /// No thread can be started.
     NoThread,
@@ -74,7 +79,7 @@ impl Turned {
 
 /// What a job gives, when it comes back.
 #[derive(Debug)]
-pub struct Ticket<T>(Receiver<T>);
+pub struct Ticket<T>(Receiver<(T, Duration)>);
 
 impl<T> Ticket<T> {
     /// What the job gave; None: it has not come back yet.
@@ -83,7 +88,7 @@ impl<T> Ticket<T> {
     /// [`Turned::Failed`]: the job panicked, so it will never give anything.
     pub fn poll(&self) -> Result<Option<T>, Turned> {
         match self.0.try_recv() {
-            Ok(done) => Ok(Some(done)),
+            Ok((done, _)) => Ok(Some(done)),
             Err(TryRecvError::Empty) => Ok(None),
             Err(TryRecvError::Disconnected) => Err(Turned::Failed),
         }
@@ -160,34 +165,46 @@ impl Errands {
     ) -> Errand<T> {
         let (out, result) = channel();
         let state = Arc::clone(&self.state);
-        // Before the lock: another process may have the pid of one that is left alone.
-        let start = if lock(&state).is_known(&about) { about.start() } else { None };
+        // Files of /proc are not read under the lock.
+        let (start, group) = lock(&state).matters(&about, Instant::now());
+        let seen = Seen {
+            start: if start { about.start() } else { None },
+            group: if group { payer::group(&about.dir) } else { None },
+        };
         let mut all = lock(&state);
-        let (number, queue) = match all.begin(&about, start, Instant::now()) {
+        let (number, queue) = match all.begin(&about, seen, Instant::now()) {
             Ok(thread) => thread,
             Err(turned) => return Errand::Turned(all.turn(turned)),
         };
-        let patience = patience.min(all.may_wait(Instant::now())).max(all.limits.least);
+        let patience = patience.min(all.may_wait(&about, Instant::now())).max(all.limits.least);
         drop(all);
-        let thread = queue.clone();
+        let (thread, dir) = (queue.clone(), about.dir.clone());
         let work: state::Job = Box::new(move || {
             let before = thread_cpu_time();
             let done = attempt(job);
             let used = thread_cpu_time().saturating_sub(before);
-            lock(&state).back(number, thread, used);
+            let group = seen.group.or_else(|| if used >= COUNTED { payer::group(&dir) } else { None });
+            lock(&state).back(number, thread, (used, group));
             if let Ok(done) = done {
-                let _ = out.send(done);
+                let _ = out.send((done, used));
             }
         });
         if queue.send(work).is_err() {
             return Errand::Turned(lock(&self.state).lost(number));
         }
         let began = Instant::now();
-        match result.recv_timeout(patience) {
-            Ok(done) => Errand::Done(done),
-            Err(RecvTimeoutError::Disconnected) => Errand::Turned(lock(&self.state).turn(Turned::Failed)),
+        let came = result.recv_timeout(patience);
+        let waited = began.elapsed();
+        let group = seen.group.or_else(|| if waited > state::FREE { payer::group(&about.dir) } else { None });
+        let mut all = lock(&self.state);
+        match came {
+            Ok((done, used)) => {
+                all.waited(&about, group, (waited.saturating_sub(used), false), Instant::now());
+                Errand::Done(done)
+            }
+            Err(RecvTimeoutError::Disconnected) => Errand::Turned(all.turn(Turned::Failed)),
             Err(RecvTimeoutError::Timeout) => {
-                lock(&self.state).late(began.elapsed(), Instant::now());
+                all.waited(&about, group, (waited, true), Instant::now());
                 Errand::Late(Ticket(result))
             }
         }

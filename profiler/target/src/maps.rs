@@ -1,14 +1,16 @@
 //! Reads `/proc/PID/maps`: bytes in, the executable mappings out, sorted by address.
 //!
 //! Lines it does not understand are left out. Only executable mappings are kept, at most
-//! [`MAX_MAPPINGS`] of them, and paths up to `MAX_PATH` bytes. The text is never there as a whole: of a process that wants it
-//! so, it has 6 MB, and several are read at once. Format: proc_pid_maps(5); the kernel
+//! [`MAX_MAPPINGS`] of them, and paths up to `MAX_PATH` bytes; mappings of one path share it. The text is never there as a
+//! whole: of a process that wants it so, it has 6 MB, and several are read at once. Format: proc_pid_maps(5); the kernel
 //! writes a newline in a path as `\012` and adds ` (deleted)` to the path of an unlinked file.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A process has a few hundred; a hostile one may have 65,530 (`vm.max_map_count`).
 pub const MAX_MAPPINGS: usize = 8192;
@@ -18,6 +20,8 @@ const MAX_BYTES: u64 = 16 << 20;
 const PIECE: usize = 16 << 10;
 /// Bytes of a path that are kept: PATH_MAX of Linux.
 const MAX_PATH: usize = 4096;
+/// Bytes of all paths of a process that are kept: a few hundred files have 30 KB.
+const MAX_PATHS: usize = 1 << 20;
 
 /// What a mapping is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +29,7 @@ pub enum Backing {
     /// A file.
     File {
         /// Path of the file in the process's mount namespace, as far as that is known.
-        path: Box<Path>,
+        path: Arc<Path>,
         /// The kernel says that the path is gone.
         deleted: bool,
     },
@@ -89,6 +93,8 @@ impl Mapping {
 pub struct Maps {
     /// At most [`MAX_MAPPINGS`].
     pub mappings: Vec<Mapping>,
+    /// Bytes of their paths, each counted once.
+    pub path_bytes: usize,
     /// Whether a limit left some out.
     pub cut: bool,
     /// The file has no line: a kernel thread's, a zombie's.
@@ -102,24 +108,44 @@ pub struct Maps {
 pub fn parse(file: impl Read) -> std::io::Result<Maps> {
     let mut lines = BufReader::with_capacity(PIECE, file.take(MAX_BYTES));
     let mut maps = Maps { is_empty: true, ..Maps::default() };
+    let mut paths = HashSet::new();
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 {
         maps.is_empty = false;
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
-        if let Some(mapping) = parse_line(text, |permissions| permissions.get(2) == Some(&b'x')) {
+        if let Some(mut mapping) = parse_line(text, |permissions| permissions.get(2) == Some(&b'x')) {
             let goes_on = maps.mappings.last_mut().is_some_and(|last| last.takes(&mapping));
             if !goes_on && maps.mappings.len() == MAX_MAPPINGS {
                 maps.cut = true;
                 break;
             }
-            if !goes_on {
+            if !goes_on && share_path(&mut mapping, &mut paths, &mut maps.path_bytes) {
                 maps.mappings.push(mapping);
+            } else if !goes_on {
+                maps.cut = true;
             }
         }
         line.clear();
     }
     maps.mappings.sort_by_key(|mapping| mapping.start);
+    maps.mappings.shrink_to_fit();
     Ok(maps)
+}
+
+/// Gives a mapping the copy of its path that others have, or takes its own, of which `bytes` are the sum. False: it has no room.
+fn share_path(mapping: &mut Mapping, paths: &mut HashSet<Arc<Path>>, bytes: &mut usize) -> bool {
+    let Backing::File { path, .. } = &mut mapping.backing else { return true };
+    if let Some(shared) = paths.get(&**path) {
+        *path = Arc::clone(shared);
+        return true;
+    }
+    let more = path.as_os_str().len();
+    let has_room = *bytes + more <= MAX_PATHS;
+    if has_room {
+        *bytes += more;
+        paths.insert(Arc::clone(path));
+    }
+    has_room
 }
 
 /// The mappings in `text` whose permissions (`r-xp`) are wanted, as they stand there. Others are not read any further.

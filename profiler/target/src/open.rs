@@ -83,6 +83,29 @@ pub fn any_regular_file(root: &OwnedFd, path: &Path) -> Result<(File, Stat), Ref
     reopen(&handle, &stat)
 }
 
+/// Opens `path` below `root` for reading, when it is of this type and belongs to `uid`: through no link, and through nothing
+/// that is mounted below `root`, so that no file system that a user's program serves (FUSE) is asked.
+///
+/// # Errors
+/// [`Refusal::Missing`]: there is none. [`Refusal::Symlink`]: there is a link on the way. [`Refusal::SlowFilesystem`]:
+/// something is mounted there. [`Refusal::NotRegular`]: it is of another type. [`Refusal::WrongOwner`]: it belongs to
+/// another user. [`Refusal::Unreadable`], [`Refusal::Exhausted`]: it cannot be opened.
+pub fn below(root: &OwnedFd, path: &Path, kind: FileType, uid: u32) -> Result<OwnedFd, Refusal> {
+    // Without waiting for the other end of a FIFO.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    let opened =
+        rustix::fs::openat2(root, path, flags, Mode::empty(), resolve).map_err(|error| match error {
+            Errno::XDEV => Refusal::SlowFilesystem,
+            other => other.into(),
+        })?;
+    let stat = rustix::fs::fstat(&opened)?;
+    if FileType::from_raw_mode(stat.st_mode) != kind {
+        return Err(Refusal::NotRegular);
+    }
+    if stat.st_uid == uid { Ok(opened) } else { Err(Refusal::WrongOwner) }
+}
+
 fn check(stat: &Stat, uid: Option<u32>) -> Result<(), Refusal> {
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(Refusal::NotRegular);

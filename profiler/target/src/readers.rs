@@ -3,25 +3,20 @@
 //! In: jobs, each about a process. Out: what each gave, at the [`Door`] of who handed it in. A job runs on an errand's
 //! thread ([`super::errand`]), which can be given up; a reader waits for it as long as its [`Class`] says. One job of a
 //! process at a time, in the order that they came; of those that may take half a minute at most `ASKING` at once, so
-//! that names of frames never wait behind them. At most `MAX_WAITING` jobs of a door wait.
+//! that names of frames never wait behind them. Next is the job of the user who kept readers least (`queue`).
+
+mod queue;
 
 use super::errand::{About, Errand, Turned, What, asking, background};
 use emberscope_model::ProcessKey;
 use emberscope_supervise::Beat;
 use emberscope_supervise::quarantine::{self, Item};
-use std::collections::{HashSet, VecDeque};
+use queue::{Job, State, THREADS, Waiting, Work};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Threads. Jobs mostly wait for a target's memory or for a JVM's answer.
-const THREADS: usize = 4;
-/// Threads that wait for answers of processes, at most.
-const ASKING: usize = 2;
-/// Jobs of a door that may wait: more processes of a runtime than a node has.
-const MAX_WAITING: usize = 256;
 /// Longest for one job of any class.
 const STUCK: Duration = Duration::from_secs(120);
 
@@ -61,51 +56,6 @@ pub struct Of {
     pub dir: PathBuf,
 }
 
-type Work = Box<dyn FnOnce(&Beat) + Send>;
-
-struct Job {
-    key: ProcessKey,
-    class: Class,
-    work: Work,
-}
-
-#[derive(Default)]
-struct State {
-    queue: VecDeque<Job>,
-    /// Processes with a job that is done now.
-    busy: HashSet<ProcessKey>,
-    /// Jobs of [`Class::Asking`] that are done now.
-    asking: usize,
-    threads: usize,
-    over: bool,
-}
-
-impl State {
-    /// The first job whose turn it is.
-    fn next(&mut self) -> Option<Job> {
-        let mut waits = HashSet::new();
-        let may = |job: &Job| {
-            let free = !self.busy.contains(&job.key) && !waits.contains(&job.key);
-            let may = free && (job.class != Class::Asking || self.asking < ASKING);
-            if !may {
-                // Those behind it are of the same process and come after it.
-                waits.insert(job.key);
-            }
-            may
-        };
-        let at = self.queue.iter().position(may)?;
-        let job = self.queue.remove(at)?;
-        self.busy.insert(job.key);
-        self.asking += usize::from(job.class == Class::Asking);
-        Some(job)
-    }
-
-    fn done(&mut self, key: ProcessKey, class: Class) {
-        self.busy.remove(&key);
-        self.asking -= usize::from(class == Class::Asking);
-    }
-}
-
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
@@ -139,7 +89,7 @@ impl Readers {
     /// A door of this pool. Starts no thread yet.
     pub fn door<T>(&self) -> Door<T> {
         let (out, done) = channel();
-        Door { readers: self.clone(), out, done, waiting: Arc::default() }
+        Door { readers: self.clone(), out, done, waiting: Waiting::default() }
     }
 
     fn put(&self, job: Job) -> bool {
@@ -156,7 +106,7 @@ impl Readers {
                 Err(_) => {}
             }
         }
-        state.queue.push_back(job);
+        state.add(job);
         shared.changed.notify_one();
         true
     }
@@ -170,9 +120,10 @@ fn read(shared: &Shared, beat: &Beat) {
             continue;
         };
         drop(state);
+        let begun = Instant::now();
         (job.work)(beat);
         state = shared.lock();
-        state.done(job.key, job.class);
+        state.done(job.key, begun.elapsed());
         // What waited behind it, or for its class.
         shared.changed.notify_all();
     }
@@ -183,17 +134,17 @@ pub struct Door<T> {
     readers: Readers,
     out: Sender<T>,
     done: Receiver<T>,
-    waiting: Arc<AtomicUsize>,
+    waiting: Waiting,
 }
 
 impl<T: Send + 'static> Door<T> {
-    /// Whether a job would be taken.
+    /// Whether a job of anybody's would be taken.
     pub fn has_room(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) < MAX_WAITING
+        self.waiting.have_room()
     }
 
-    /// Hands in a job; `unread` makes of its failure what comes out. False when too many wait, or no thread can be
-    /// started.
+    /// Hands in a job; `unread` makes of its failure what comes out. False when too many wait, in all or of this
+    /// user's, or no thread can be started.
     pub fn submit(
         &self,
         class: Class,
@@ -201,19 +152,24 @@ impl<T: Send + 'static> Door<T> {
         job: impl FnOnce() -> T + Send + 'static,
         unread: impl FnOnce(Unread) -> T + Send + 'static,
     ) -> bool {
-        if !self.has_room() {
+        let what = match class {
+            Class::Memory => What::Memory,
+            Class::Asking => What::Root,
+        };
+        let about = About::process(&of.dir, what);
+        let user = about.payer;
+        if !self.waiting.take(user) {
             return false;
         }
-        let (key, out, waiting) = (of.key, self.out.clone(), Arc::clone(&self.waiting));
-        waiting.fetch_add(1, Ordering::Relaxed);
+        let (key, out, waiting) = (of.key, self.out.clone(), self.waiting.clone());
         let work: Work = Box::new(move |beat| {
-            let done = beat.work(|| within(class, &of, job)).unwrap_or(Err(Unread::Quarantined));
-            waiting.fetch_sub(1, Ordering::Relaxed);
+            let done = beat.work(|| within(class, key, about, job)).unwrap_or(Err(Unread::Quarantined));
+            waiting.give_back(user);
             let _ = out.send(done.unwrap_or_else(unread));
         });
-        let taken = self.readers.put(Job { key, class, work });
+        let taken = self.readers.put(Job { key, user, class, work });
         if !taken {
-            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.waiting.give_back(user);
         }
         taken
     }
@@ -227,15 +183,15 @@ impl<T: Send + 'static> Door<T> {
 /// Does a job on a thread that can be given up.
 fn within<T: Send + 'static>(
     class: Class,
-    of: &Of,
+    key: ProcessKey,
+    about: About,
     job: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unread> {
-    let (errands, what) = match class {
-        Class::Memory => (background(), What::Memory),
-        Class::Asking => (asking(), What::Root),
+    let errands = match class {
+        Class::Memory => background(),
+        Class::Asking => asking(),
     };
-    let key = of.key;
-    let done = errands.run(About::process(&of.dir, what), class.patience(), move || {
+    let done = errands.run(about, class.patience(), move || {
         let entered = quarantine::enter(|| Item::process(key.pid, key.start_ticks));
         entered.map(|_reading| job())
     });

@@ -4,17 +4,18 @@
 //! `eventlog_v2_APPID[_ATTEMPT]` with files `events_N_APPID[_ATTEMPT][.CODEC][.compact]` (`EventLogFileWriters.scala` and
 //! `EventLogFileCompactor.scala` of Spark 3.0 to 4.x): what was compacted stands for all files before it. Of the codecs all but
 //! lzf are read: zstd, Spark's default since 3.0, lz4, that of 2.4, and snappy. Limits: [`MAX_LOGS`] logs of a directory, [`MAX_FILES`] files of a log.
+//! Where users write logs into one directory, see [`super::own_logs`].
 
 use super::super::ImportError;
 use super::blocks::{Blocks, Codec, LZ4, SNAPPY};
 use super::name_of;
+use super::own_logs::Own;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Logs of a directory.
-const MAX_LOGS: usize = 100_000;
+pub(super) const MAX_LOGS: usize = 100_000;
 /// Files of a rolling log, each of 128 MiB unless told.
 const MAX_FILES: usize = 100_000;
 /// What the directory of a rolling log begins with.
@@ -28,6 +29,8 @@ const NOT_READ: &str = "lzf";
 #[derive(Clone, Debug)]
 pub struct LogFile {
     path: PathBuf,
+    /// Whose it has to be; None: anybody's.
+    own: Option<Own>,
 }
 
 impl LogFile {
@@ -44,8 +47,13 @@ impl LogFile {
     /// The file as it is. What is no file (a pipe, on which opening would wait) is not opened.
     ///
     /// # Errors
-    /// It is no file, or cannot be opened.
+    /// It is no file, is not whose it has to be, or cannot be opened.
     pub fn packed(&self) -> io::Result<File> {
+        if let Some(own) = &self.own {
+            return own
+                .file()
+                .map_err(|refusal| io::Error::other(format!("{}: {}", self.name(), refusal.sentence())));
+        }
         if !fs::metadata(&self.path)?.is_file() {
             return Err(io::Error::other(format!("{} is no file", self.name())));
         }
@@ -93,21 +101,25 @@ impl EventLog {
     /// [`ImportError::Read`]: there is nothing, or it cannot be listed. [`ImportError::NoLog`]: it has no log (of `app`).
     pub fn find(path: &Path, app: Option<&str>) -> Result<Vec<Self>, ImportError> {
         if !fs::metadata(path).map_err(ImportError::Read)?.is_dir() {
-            return Ok(vec![Self::file(path.to_owned())]);
+            return Ok(vec![Self::file(path.to_owned(), None)]);
         }
-        if let Some(rolling) = Self::rolling(path)? {
+        if let Some(rolling) = Self::rolling(path, path, None)? {
             return Ok(vec![rolling]);
         }
         let mut logs = Vec::new();
-        for entry in fs::read_dir(path).map_err(ImportError::Read)?.take(MAX_LOGS) {
+        for entry in fs::read_dir(path).map_err(ImportError::Read)? {
             let entry = entry.map_err(ImportError::Read)?;
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             let is_dir = fs::metadata(&path).is_ok_and(|known| known.is_dir());
             if !Self::is_named(&name, is_dir, app) {
                 continue;
             }
-            let rolling = if is_dir { Self::rolling(&path)? } else { Some(Self::file(path)) };
+            let rolling =
+                if is_dir { Self::rolling(&path, &path, None)? } else { Some(Self::file(path, None)) };
             logs.extend(rolling);
+            if logs.len() >= MAX_LOGS {
+                break;
+            }
         }
         logs.sort_by(|a, b| a.path.cmp(&b.path));
         if logs.is_empty() { Err(ImportError::NoLog) } else { Ok(logs) }
@@ -120,19 +132,21 @@ impl EventLog {
         is_log && fits && app.is_none_or(|app| is_of(name, app))
     }
 
-    fn file(path: PathBuf) -> Self {
-        Self { files: vec![LogFile { path: path.clone() }], path, remarks: Vec::new() }
+    /// The log that is one file.
+    pub(super) fn file(path: PathBuf, own: Option<Own>) -> Self {
+        Self { files: vec![LogFile { path: path.clone(), own }], path, remarks: Vec::new() }
     }
 
-    /// The rolling log of a directory. None: it has no file of one.
-    fn rolling(dir: &Path) -> Result<Option<Self>, ImportError> {
+    /// The rolling log of a directory, which is listed by way of `opened`. None: it has no file of one.
+    pub(super) fn rolling(dir: &Path, opened: &Path, own: Option<&Own>) -> Result<Option<Self>, ImportError> {
         let mut found: Vec<(u64, bool, LogFile)> = Vec::new();
-        for entry in fs::read_dir(dir).map_err(ImportError::Read)?.take(MAX_FILES) {
-            let path = entry.map_err(ImportError::Read)?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for entry in fs::read_dir(opened).map_err(ImportError::Read)?.take(MAX_FILES) {
+            let file_name = entry.map_err(ImportError::Read)?.file_name();
+            let name = file_name.to_string_lossy().into_owned();
             let number = name.strip_prefix("events_").and_then(|rest| rest.split('_').next()?.parse().ok());
             if let Some(number) = number.filter(|_| !name.ends_with(".crc")) {
-                found.push((number, name.ends_with(".compact"), LogFile { path }));
+                let own = own.map(|own| own.inside(&file_name));
+                found.push((number, name.ends_with(".compact"), LogFile { path: dir.join(&file_name), own }));
             }
         }
         // A compacted file comes after the one that it was made of.
@@ -164,18 +178,6 @@ impl EventLog {
     /// Where the log is.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Whose the log is: the user id of its file, or of its directory. A link is nobody's.
-    ///
-    /// # Errors
-    /// It is gone, or a link.
-    pub fn owner(&self) -> io::Result<u32> {
-        let known = fs::symlink_metadata(&self.path)?;
-        match known.is_symlink() {
-            true => Err(io::Error::other(format!("{} is a link", self.name()))),
-            false => Ok(known.uid()),
-        }
     }
 
     /// The files of the log, in order.

@@ -11,11 +11,13 @@ mod events;
 mod files;
 mod graph;
 mod lines;
+mod own_logs;
 mod plan_text;
 #[cfg(test)]
 mod tests;
 
 pub use files::EventLog;
+pub use own_logs::OwnLogs;
 
 use super::ImportError;
 use app::App;

@@ -74,8 +74,9 @@ fn window(app: &str) -> Window {
     }
 }
 
-fn apps(names: &[&str]) -> BTreeSet<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
+/// Applications of one user.
+fn apps(names: &[&str]) -> BTreeMap<String, u32> {
+    names.iter().map(|name| ((*name).to_owned(), 1000)).collect()
 }
 
 /// CPU of the stage as it is kept.
@@ -149,4 +150,31 @@ fn one_question_is_under_way_and_who_does_not_answer_waits_for_the_others() {
     }
     assert_eq!(driver.0.lock().unwrap().1, ["a-slow", "b-slow", "c", "a-slow", "b-slow"]);
     assert_eq!(kept(&*store, "c"), [1]);
+}
+
+#[test]
+fn drivers_of_one_user_are_no_reason_not_to_ask_anothers() {
+    let many = (0..1000).map(|n| (format!("aaa-{n:04}"), 666));
+    let drivers: BTreeMap<String, u32> = many.chain([("app-1".to_owned(), 185)]).collect();
+    let asked = shared(&drivers);
+    assert_eq!((asked.len(), asked[0].0.as_str()), (MAX_APPS, "aaa-0000"), "the oldest of a user stay");
+    assert_eq!(asked.last(), Some(&(&"app-1".to_owned(), 185)));
+    assert_eq!(shared(&apps(&["a", "b"])).len(), 2);
+}
+
+#[test]
+fn who_waits_for_his_slow_drivers_comes_after_the_others() {
+    let store = Arc::new(MemoryStore::new(MemoryStoreConfig::default()));
+    ["a", "b-slow", "c", "d"].iter().for_each(|app| store.append(window(app)));
+    let driver = Arc::new(Driver::default());
+    let mut recorder = Recorder::new(store, driver.clone());
+    let user = |app: &str| if app == "d" { 185 } else { 666 };
+    let drivers: BTreeMap<String, u32> =
+        ["a", "b-slow", "c", "d"].map(|app| (app.to_owned(), user(app))).into();
+    recorder.waited.insert(666, Duration::from_secs(60));
+    recorder.look(&drivers, Instant::now());
+    assert_eq!(driver.0.lock().unwrap().1, ["d", "a", "b-slow"]);
+    assert!(recorder.waited[&666] > Duration::from_secs(60));
+    recorder.look(&BTreeMap::from([("d".to_owned(), 185)]), Instant::now() + LOOK);
+    assert_eq!(recorder.waited.keys().collect::<Vec<_>>(), [&185]);
 }

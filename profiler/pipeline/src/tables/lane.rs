@@ -54,6 +54,18 @@ impl Lane {
         }
     }
 
+    /// The files that wait, the one that would be read last first.
+    pub fn last_first(&self) -> impl Iterator<Item = &Inode> {
+        self.files.values().rev().map(|file| &file.inode)
+    }
+
+    /// A file is not to be read.
+    pub fn forget(&mut self, inode: &Inode) {
+        if let Some(place) = self.places.remove(inode) {
+            self.files.remove(&place);
+        }
+    }
+
     /// The file that was read, if this builder read it.
     pub fn take(&mut self, inode: &Inode) -> Option<Box<Wanted>> {
         self.busy.take_if(|file| file.inode == *inode)
@@ -125,6 +137,11 @@ mod tests {
         // Who has one that is read sooner anyway changes nothing, nor does one that nobody knows.
         lane.raise(&files[2].inode, Rank::Other);
         lane.raise(&file("unknown", 9).inode, Rank::Spark);
+        let gone = file("gone", 8);
+        lane.add(Rank::Other, gone.clone());
+        let last: Vec<_> = lane.last_first().collect();
+        assert_eq!((last[0], last[1], last.len()), (&gone.inode, &files[0].inode, 6));
+        lane.forget(&gone.inode);
         let mut read = Vec::new();
         while lane.give_job().is_none()
             && let Ok((job, _)) = queue.try_recv()

@@ -11,6 +11,7 @@ mod lane;
 mod maps;
 mod queue;
 mod teller;
+mod waiting;
 
 use emberscope_capture::TableMaps;
 use emberscope_model::{Pid, RawTask, TaskEvent, Tenant};
@@ -53,7 +54,7 @@ pub struct TableCounts {
     pub slab_bytes: u64,
     /// Processes that wait for a look, and files that wait to be read.
     pub waiting: usize,
-    /// Requests that were turned away.
+    /// Requests that were turned away, and files that gave way to others'.
     pub turned_away: u64,
     /// The largest tables, each with its file.
     pub largest: Arc<[Held]>,
@@ -146,7 +147,7 @@ impl Tables {
     /// What tables there are, as the teller told it last.
     pub fn counts(&self) -> TableCounts {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        TableCounts { turned_away: self.turned_away, ..counts }
+        TableCounts { turned_away: self.turned_away + counts.turned_away, ..counts }
     }
 
     /// Whether no process waits for a look, and no file to be read, as the teller told it last. So it is where there are none.

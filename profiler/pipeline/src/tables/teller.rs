@@ -9,12 +9,13 @@ use super::budget::Budget;
 use super::lane::{Lane, Rank};
 use super::maps::Maps;
 use super::queue::Queue;
+use super::waiting::{self, Waiting};
 use super::{Ask, MAX_WAITING, TableCounts, builder};
 use emberscope_capture::TableMaps;
 use emberscope_model::Pid;
 use emberscope_supervise::Beat;
 use emberscope_unwind::table::{Disk, Found, Inode, Keeper, Limits, Made};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -40,8 +41,6 @@ const SWEEP: Duration = Duration::from_secs(10);
 const LARGE: u64 = 8 << 20;
 /// Longest for one process: 65,000 mappings take a second or two.
 const STUCK: Duration = Duration::from_secs(30);
-/// Files that wait to be read; others come again with the next look at their process.
-const MAX_FILES: usize = 16_384;
 
 /// Starts the teller, and the builder; whether it did. On a machine whose code is not walked by tables, or where the keeper cannot
 /// be made, neither is started: that is logged.
@@ -74,7 +73,7 @@ pub fn start(
         budget: Budget::new(SHARE, AHEAD),
         usual: Lane::new(usual, LARGE),
         large: Lane::new(large, u64::MAX),
-        wanted: HashMap::new(),
+        waiting: Waiting::new(waiting::MAX_BYTES),
         sampled: HashSet::new(),
         counts,
     };
@@ -89,7 +88,7 @@ struct Teller {
     /// Of files that were found to be large.
     large: Lane,
     /// The files of both and those that are read now, with the processes that wait for each.
-    wanted: HashMap<Inode, Vec<Pid>>,
+    waiting: Waiting,
     /// Processes that were sampled since the last sweep.
     sampled: HashSet<Pid>,
     counts: Arc<Mutex<TableCounts>>,
@@ -195,17 +194,26 @@ impl Teller {
         });
         let rank = self.rank(pid);
         for file in wanted {
-            if let Some(pids) = self.wanted.get_mut(&file.inode) {
-                if !pids.contains(&pid) {
-                    pids.push(pid);
-                }
+            if self.waiting.join(&file.inode, pid) {
                 for lane in [&mut self.usual, &mut self.large] {
                     lane.raise(&file.inode, rank);
                 }
-            } else if self.wanted.len() < MAX_FILES {
-                self.wanted.insert(file.inode.clone(), vec![pid]);
+            } else {
+                self.waiting.add(&file, pid);
                 self.usual.add(rank, Box::new(file));
             }
+        }
+        if self.waiting.is_full() {
+            self.make_room();
+        }
+    }
+
+    /// Files that wait give way to others'.
+    fn make_room(&mut self) {
+        let order: Vec<Inode> = self.large.last_first().chain(self.usual.last_first()).cloned().collect();
+        for inode in self.waiting.make_room(order, |pid| self.keeper.tenant(pid)) {
+            self.usual.forget(&inode);
+            self.large.forget(&inode);
         }
     }
 
@@ -220,7 +228,7 @@ impl Teller {
     fn made(&mut self, made: Made) {
         let file = self.usual.take(&made.inode);
         if matches!(made.found, Found::Large) {
-            let ranks = self.wanted.get(&made.inode).into_iter().flatten().map(|pid| self.rank(*pid));
+            let ranks = self.waiting.pids(&made.inode).iter().map(|pid| self.rank(*pid));
             let rank = ranks.min().unwrap_or(Rank::Other);
             if let Some(file) = file {
                 self.large.add(rank, file);
@@ -231,7 +239,7 @@ impl Teller {
         if file.is_none() {
             drop(self.large.take(&made.inode));
         }
-        let waiting = self.wanted.remove(&made.inode).unwrap_or_default();
+        let waiting = self.waiting.take(&made.inode);
         // Spark's, if one of them is.
         let tenant = waiting.iter().map(|pid| self.keeper.tenant(*pid)).max().unwrap_or_default();
         match self.keeper.learn(made, tenant) {
@@ -248,7 +256,7 @@ impl Teller {
     /// Has the builders read the next files.
     fn give_jobs(&mut self) {
         for file in [self.usual.give_job(), self.large.give_job()].into_iter().flatten() {
-            self.wanted.remove(&file.inode);
+            self.waiting.take(&file.inode);
         }
     }
 
@@ -256,8 +264,8 @@ impl Teller {
         let counts = TableCounts {
             tables: self.keeper.counts(),
             slab_bytes: self.keeper.walker().0.bytes(),
-            waiting: self.queue.len() + self.wanted.len(),
-            turned_away: 0,
+            waiting: self.queue.len() + self.waiting.len(),
+            turned_away: self.waiting.given_up,
             largest: self.keeper.largest(LARGEST).into(),
             shares: Arc::new(self.keeper.pids().map(|pid| (pid, self.keeper.share(pid))).collect()),
         };

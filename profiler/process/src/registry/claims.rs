@@ -2,7 +2,8 @@
 //! [`crate::claims`].
 //!
 //! In: the entries. Out: which are refused, and [`Conflict`]s for people. A process whose ancestor claims the same
-//! application is that one's child and no claimant of its own. Bounded: holders of applications that nobody
+//! application is that one's child and no claimant of its own. One below another application's executor is no executor of
+//! this one, whoever's it is: on YARN without LinuxContainerExecutor all containers have one user. Bounded: holders of applications that nobody
 //! claims any more, [`MAX_HELD`]; conflicts listed, [`MAX_LISTED`]; the rest are counted.
 
 use super::entry::Entry;
@@ -30,7 +31,8 @@ pub struct Conflict {
     pub app: String,
     /// What the process says that it is there.
     pub role: Role,
-    /// Who holds the application: a user's number or name, `pods`, or the driver's pid and user.
+    /// Who holds the application: a user's number or name, `pods`, or the driver's pid and user; of a process below another
+    /// application's executor that one.
     pub holder: String,
 }
 
@@ -72,15 +74,19 @@ impl Registry {
         let mut claims: HashMap<String, Vec<Claim>> = HashMap::new();
         let family = |e: &Entry| Some((e.process.uid, by_url_of(e)?.clone()));
         let families: HashSet<(u32, String)> = self.entries.values().filter_map(family).collect();
+        let mut refused = HashMap::new();
         for (key, entry) in &self.entries {
-            if let Some((app, claim)) = self.claim(*key, entry, &families) {
-                claims.entry(app).or_default().push(claim);
+            let Some((app, claim)) = self.claim(*key, entry, &families) else { continue };
+            match self.other_executor(*key, &app, &claim) {
+                Some(holder) => {
+                    refused.insert(*key, conflict(entry, app, holder));
+                }
+                None => claims.entry(app).or_default().push(claim),
             }
         }
         if self.claims.holders.len() >= MAX_HELD {
             self.claims.holders.retain(|app, _| claims.contains_key(app));
         }
-        let mut refused = HashMap::new();
         for (app, claims) in claims {
             for (key, holder) in self.claims.holders.entry(app.clone()).or_default().judge(&claims) {
                 let Some(entry) = self.entries.get(&key) else { continue };
@@ -164,6 +170,17 @@ impl Registry {
         let pods = entry.own.by_kernel && entry.own.deploy == emberscope_model::Deploy::Kubernetes;
         let party = if pods { Party::Pods } else { Party::User(uid) };
         Some((app.clone(), Claim { key, party, side, evidence }))
+    }
+
+    /// The executor of another application that a process is below which says that it is an executor of `app`. The
+    /// kernel's word goes before.
+    fn other_executor(&self, key: ProcessKey, app: &str, claim: &Claim) -> Option<String> {
+        if claim.side != Side::Executors || claim.evidence == Evidence::Kernel {
+            return None;
+        }
+        let (above, other) = self.ancestors(key).find_map(|above| Some((above, claimed(above)?)))?;
+        let is_other = other != app && above.own.role == Role::Executor;
+        is_other.then(|| format!("executor {} of {other}", above.process.key.pid))
     }
 
     /// Whether a service of the cluster started a process: a Worker or NodeManager of a cluster's user, or of another

@@ -3,10 +3,12 @@
 //!
 //! A read takes some 100 us of the sampling thread. Who pays is known without one: the process itself if it was read
 //! before, else who forked it, as the fork's event says, else the owner of /proc/PID. Spark's processes and the
-//! others' have buckets of their own, a user each; the others together have one more.
+//! others' have buckets of their own, a user each; the others together have one more. The last quarter of a user's is for those
+//! of his cgroups that took no more than an equal part ([`Parts`]): pods mostly run as one user.
 
 use super::Registry;
 use emberscope_model::{FastMap, Pid, Tenant};
+use emberscope_target::errand::Parts;
 use std::os::unix::fs::MetadataExt;
 
 /// Reads a second of one user's processes; in a burst four times as many. A compile farm of 16 cores starts some
@@ -36,6 +38,11 @@ impl Bucket {
         let until = from + SECOND_NS / a_second;
         (until <= now_ns).then_some(Self(until))
     }
+
+    /// Whether no more than a quarter is left.
+    fn is_low(self, now_ns: u64) -> bool {
+        self.0 > now_ns.saturating_sub(BURST * SECOND_NS / 4)
+    }
 }
 
 /// A bucket for each user, and one for all that are not Spark's.
@@ -43,6 +50,7 @@ impl Bucket {
 pub(super) struct ReadBudget {
     others: Bucket,
     users: FastMap<(bool, u32), Bucket>,
+    cgroups: Parts<(bool, u32)>,
 }
 
 impl ReadBudget {
@@ -59,11 +67,15 @@ impl ReadBudget {
         let bucket = self.users.get(&key).copied().unwrap_or_default();
         let a_second = if who.spark { A_SPARK_USER } else { A_USER };
         let Some(bucket) = bucket.after(now_ns, a_second) else { return false };
+        if bucket.is_low(now_ns) && self.cgroups.has_more(key, who.group) {
+            return false;
+        }
         if !who.spark {
             let Some(others) = self.others.after(now_ns, OTHERS) else { return false };
             self.others = others;
         }
         self.users.insert(key, bucket);
+        self.cgroups.add(key, who.group, 1, now_ns / (BURST * SECOND_NS));
         true
     }
 }
@@ -115,11 +127,22 @@ mod tests {
     fn a_storm_takes_its_own_users_reads() {
         let mut budget = ReadBudget::default();
         let taken = (0..100_000).filter(|_| budget.take(0, of(false, 65534))).count();
-        assert_eq!(taken as u64, BURST * A_USER);
+        assert_eq!(taken as u64, BURST * A_USER / 4 * 3, "the rest is another cgroup's");
         assert!((0..1_000).all(|_| budget.take(0, of(true, 65534))), "Spark's of the same user");
         assert!((0..1_000).all(|_| budget.take(0, of(false, 1000))), "another user's");
         let later = (0..1_000).filter(|i| budget.take(SECOND_NS + i, of(false, 65534))).count();
         assert_eq!(later as u64, A_USER);
+    }
+
+    #[test]
+    fn a_cgroup_leaves_reads_to_others_of_its_user() {
+        let mut budget = ReadBudget::default();
+        let of = |group| Tenant { group, ..of(true, 185) };
+        let mut take = |group, at| (0..100_000).filter(|_| budget.take(at, of(group))).count() as u64;
+        assert_eq!(take(1, 0), BURST * A_SPARK_USER / 4 * 3);
+        assert_eq!((take(2, 0), take(1, 0)), (BURST * A_SPARK_USER / 4, 0));
+        // Each second again: who took most waits until there is more than a quarter.
+        assert_eq!((take(1, SECOND_NS), take(2, SECOND_NS)), (0, A_SPARK_USER));
     }
 
     #[test]

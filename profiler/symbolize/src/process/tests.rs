@@ -19,6 +19,11 @@ fn failures_make_the_pause_longer_and_success_short_again() {
 }
 
 #[test]
+fn a_mapping_takes_no_more_than_is_counted() {
+    assert!(size_of::<Mapping>() + size_of::<FileState>() <= 88);
+}
+
+#[test]
 fn two_vain_signals_are_the_last() {
     let mut process = ProcessState::new(Instant::now(), Runtimes::default());
     process.runtime = Some(RuntimeState {

@@ -18,6 +18,9 @@ impl Symbolizer {
         address: u64,
     ) -> PendingFrame {
         let Some(index) = maps::find(&process.mappings, address) else {
+            if process.is_crowded() {
+                return PendingFrame::Named(self.frames.intern(Frame::unknown(UnknownReason::TableFull, "")));
+            }
             if process.jvm().is_some() && !process.gone {
                 // A JVM makes its code heaps larger as it compiles: the map may know this address though
                 // the mappings, as last read, do not.

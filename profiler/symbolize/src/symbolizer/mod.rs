@@ -5,6 +5,7 @@ mod deferred;
 mod files;
 mod lives;
 mod reasons;
+mod room;
 
 use super::asker::Asker;
 use super::config::{SymbolizerConfig, Target};
@@ -18,8 +19,7 @@ use super::process::{ProcessState, Walked};
 use super::thread_start;
 use deferred::Named;
 use emberscope_model::{
-    Excess, FastMap, FastSet, Frame, JvmFacts, Pid, ProcessKey, RawStack, Refusals, Stack, StackEnd,
-    UnknownReason,
+    FastMap, FastSet, Frame, JvmFacts, Pid, ProcessKey, RawStack, Refusals, Stack, StackEnd, UnknownReason,
 };
 use emberscope_runtime::{DeferredFrame, Facts, Readers, Runtimes};
 use emberscope_target::readers::Door;
@@ -47,6 +47,8 @@ pub struct Symbolizer {
     passing_met: bool,
     pub(super) counters: SymbolizerCounters,
     evicted: Refusals,
+    /// Bytes that processes may come to hold before all that they hold is counted: no more than is free.
+    code_room: usize,
 }
 
 impl Symbolizer {
@@ -75,6 +77,7 @@ impl Symbolizer {
             passing_met: false,
             counters: SymbolizerCounters::default(),
             evicted: Refusals::default(),
+            code_room: config.max_code_bytes,
             config,
         }
     }
@@ -87,6 +90,7 @@ impl Symbolizer {
         if !raw.user.is_empty() {
             let dir = self.process_dir(target.key.pid);
             let mut process = self.take_process(target.key);
+            let before = process.bytes();
             process.tenant = target.tenant;
             let arranged = arranged(raw, self.readers.runtimes());
             let user = arranged.as_deref().unwrap_or(&raw.user);
@@ -111,7 +115,9 @@ impl Symbolizer {
             } else if frames.iter().any(|frame| matches!(frame, PendingFrame::Jit(_))) {
                 end = process.end_in_generated(raw.end, raw.time_ns);
             }
+            let more = process.bytes().saturating_sub(before);
             self.processes.insert(target.key, process);
+            self.holds_more(more);
         }
         for (depth, address) in raw.kernel.iter().enumerate().rev() {
             // All but the interrupted instruction are return addresses.
@@ -170,11 +176,15 @@ impl Symbolizer {
     pub fn poll(&mut self) -> Vec<ProcessKey> {
         let mut done = Vec::new();
         self.take_named();
+        self.take_late();
         self.natives.poll();
         self.files.poll(&mut self.natives);
         while let Some(outcome) = self.asker.poll() {
-            done.push(outcome.key);
+            let key = outcome.key;
+            done.push(key);
+            let before = self.code_bytes(key);
             self.take_outcome(outcome);
+            self.holds_more(self.code_bytes(key).saturating_sub(before));
         }
         let keep = self.config.keep_exited;
         let over = |p: &ProcessState| !p.in_flight && p.exited.is_some_and(|t| t.elapsed() >= keep);
@@ -246,22 +256,7 @@ impl Symbolizer {
         ProcessState::new(now, self.readers.runtimes().clone())
     }
 
-    /// A sixteenth of the processes goes, of the tenants that hold more than their share, and of each those that were
-    /// unused for longest.
-    fn make_room(&mut self) {
-        let all = self.processes.iter().filter(|(_, p)| !p.in_flight);
-        let mut order: Vec<_> = all.map(|(key, p)| (p.used, *key, p.tenant)).collect();
-        order.sort_unstable();
-        let room = order.len().saturating_sub((order.len() / 16).max(1));
-        for (_, key, tenant) in Excess::of(room, order, |(.., tenant)| (*tenant, 1)) {
-            self.processes.remove(&key);
-            self.readers.forget(key);
-            self.counters.processes_evicted += 1;
-            self.evicted.add(tenant);
-        }
-    }
-
-    /// Processes dropped because of the limit, and frames that lost their names, by whose they were.
+    /// Processes dropped because of a limit, and frames that lost their names, by whose they were.
     pub fn refusals(&self) -> [(&'static str, &Refusals); 2] {
         [("named_processes", &self.evicted), self.frames.refusals()]
     }

@@ -16,6 +16,7 @@ pub(super) fn why_unread(process: Option<&ProcessState>, runtimes: &Runtimes) ->
 pub(super) fn why_unnamed(process: Option<&ProcessState>, address: u64) -> UnknownReason {
     match process {
         None => UnknownReason::ProcessGone,
+        Some(p) if p.is_crowded() => UnknownReason::TableFull,
         Some(p) if maps::find(&p.mappings, address).is_none() => UnknownReason::NoMapping,
         Some(p) if p.jit.have_map => UnknownReason::NotInPerfMap,
         // It ended before its turn to be asked came.

@@ -1,8 +1,10 @@
 //! What a job reads, and of whom: what is counted, told and left alone.
 
+use super::payer;
 use crate::maps::{Backing, Mapping};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What of a process is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,10 +51,12 @@ pub struct About {
     pub dir: PathBuf,
     /// The user whose process that is.
     pub uid: u32,
+    /// The user whose budget and threads the job takes: that one, or who owns the user namespace that he is in.
+    pub(crate) payer: u32,
     /// What of the process.
     pub what: What,
     /// The file, where it is one that the process maps.
-    pub path: Option<Box<Path>>,
+    pub path: Option<Arc<Path>>,
     /// What else waits for the job: see [`Key`].
     pub key: Key,
 }
@@ -62,7 +66,8 @@ impl About {
     /// memory, also of one that is not dumpable (task_dump_owner, fs/proc/base.c).
     pub fn process(dir: &Path, what: What) -> Self {
         let uid = std::fs::metadata(dir).map_or(u32::MAX, |metadata| metadata.uid());
-        Self { dir: dir.into(), uid, what, path: None, key: Key::Process(dir.into()) }
+        let payer = payer::user(dir, uid);
+        Self { dir: dir.into(), uid, payer, what, path: None, key: Key::Process(dir.into()) }
     }
 
     /// A job that reads the file behind a mapping.
@@ -71,7 +76,7 @@ impl About {
         match &mapping.backing {
             Backing::File { path, .. } => {
                 let (major, minor) = mapping.device;
-                Self { path: Some(path.clone()), key: Key::Device(major, minor), ..about }
+                Self { path: Some(Arc::clone(path)), key: Key::Device(major, minor), ..about }
             }
             Backing::Anonymous | Backing::Special(_) | Backing::Vdso => about,
         }

@@ -1,19 +1,22 @@
 //! What is out, who is left alone, who has used how much: all under one lock, under which nothing waits.
 
 use super::about::{About, Key};
-use super::{AHEAD, Limits, Turned, start_thread};
+use super::debts::Debts;
+use super::limits::AHEAD;
+use super::shares::half;
+use super::{Limits, Turned, start_thread};
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Where callers wait as long as they like, waiting for a job that is no longer than this costs nothing: on a crowded machine
+/// each job waits for a CPU.
+pub(super) const FREE: Duration = Duration::from_millis(100);
 /// How long somebody is left alone whose job was given up, the first time and at most.
 pub(super) const BANS: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
 /// Who is remembered of these; beyond, those whose time is over go, then all.
 const MAX_BANS: usize = 4096;
-/// Users and processes whose CPU time is remembered; beyond, those who owe nothing go, then all.
-const MAX_PAYERS: usize = 8192;
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 pub(super) type Queue = SyncSender<Job>;
@@ -73,11 +76,13 @@ impl ErrandCounts {
     }
 }
 
-/// Who pays for the CPU time of jobs.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Payer {
-    User(u32),
-    Process(PathBuf),
+/// What is found out of a process before a job of it is begun, where that matters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    /// When it began: another process may have the pid of one that is left alone.
+    pub start: Option<u64>,
+    /// Its cgroup: its user took much.
+    pub group: Option<u64>,
 }
 
 struct Out {
@@ -99,8 +104,7 @@ pub(super) struct State {
     idle: Vec<(u64, Queue)>,
     out: HashMap<u64, Out>,
     bans: HashMap<Key, Ban>,
-    /// When the CPU time that the jobs of each took is paid for.
-    paid: HashMap<Payer, Instant>,
+    pub debts: Debts,
     next: u64,
     /// When the waiting for late jobs is paid for.
     waited: Option<Instant>,
@@ -114,30 +118,29 @@ impl State {
             idle: Vec::new(),
             out: HashMap::new(),
             bans: HashMap::new(),
-            paid: HashMap::new(),
+            debts: Debts::default(),
             next: 0,
             waited: None,
             counts: ErrandCounts::default(),
         }
     }
 
-    /// Whether who is read was left alone before.
-    pub fn is_known(&self, about: &About) -> bool {
-        self.bans.contains_key(&about.key)
+    /// Whether who is read was left alone before; whether its user took much.
+    pub fn matters(&self, about: &About, now: Instant) -> (bool, bool) {
+        (self.bans.contains_key(&about.key), self.debts.are_high(&self.limits, about, now))
     }
 
     /// Begins a job: the number of its thread and what that thread takes jobs from. It is out from now on.
     ///
     /// # Errors
     /// [`Turned::Banned`]: who is read is left alone. [`Turned::Slow`], [`Turned::UserBusy`], [`Turned::Busy`]: too
-    /// many jobs for the same, for its user, or in all are out. [`Turned::Budget`]: too much CPU time was taken.
+    /// many jobs for the same, for its user, or in all are out. [`Turned::Budget`]: too much time was taken.
     /// [`Turned::NoThread`]: none can be started.
-    pub fn begin(&mut self, about: &About, start: Option<u64>, now: Instant) -> Result<(u64, Queue), Turned> {
+    pub fn begin(&mut self, about: &About, seen: Seen, now: Instant) -> Result<(u64, Queue), Turned> {
         self.give_up(now);
-        self.may_begin(about, start, now)?;
+        self.may_begin(about, seen, now)?;
         let (number, queue) = match self.idle.pop() {
             Some(idle) => idle,
-            None if self.out.len() >= self.limits.threads => return Err(Turned::Busy),
             None => {
                 self.next += 1;
                 (self.next, start_thread(self.limits.thread)?)
@@ -148,7 +151,8 @@ impl State {
         Ok((number, queue))
     }
 
-    fn may_begin(&mut self, about: &About, start: Option<u64>, now: Instant) -> Result<(), Turned> {
+    fn may_begin(&mut self, about: &About, seen: Seen, now: Instant) -> Result<(), Turned> {
+        let Seen { start, group } = seen;
         if let Some(ban) = self.bans.get(&about.key) {
             let another = matches!(about.key, Key::Process(_)) && start.is_some() && ban.start != start;
             if another {
@@ -162,42 +166,33 @@ impl State {
         {
             return Err(Turned::Slow);
         }
-        if self.out.values().filter(|out| out.about.uid == about.uid).count() >= self.limits.of_user {
+        self.has_thread(about.payer)?;
+        if self.debts.are_too_high(&self.limits, about, group, now) { Err(Turned::Budget) } else { Ok(()) }
+    }
+
+    /// Whether there is a thread for one more job of this user's: what is stuck costs him, and others only when more is stuck
+    /// than is replaced.
+    fn has_thread(&self, payer: u32) -> Result<(), Turned> {
+        let Limits { threads, stuck, .. } = self.limits;
+        let count = |mine: bool, given_up: bool| {
+            let of = |out: &&Out| (out.about.payer == payer) == mine && out.given_up == given_up;
+            self.out.values().filter(of).count()
+        };
+        let (working, others) = (count(true, false), count(false, false));
+        let (my_stuck, others_stuck) = (count(true, true), count(false, true));
+        let left = threads.saturating_sub((my_stuck + others_stuck).saturating_sub(stuck));
+        // What is out now may be stuck later.
+        if working >= half(left, others) || working + my_stuck >= half(stuck, others_stuck) {
             return Err(Turned::UserBusy);
         }
-        let owes = |(payer, share, ahead): (Payer, f64, Duration)| {
-            self.paid.get(&payer).is_some_and(|paid| *paid > now + ahead.div_f64(share))
-        };
-        if self.payers(about).into_iter().any(owes) { Err(Turned::Budget) } else { Ok(()) }
+        if working + others >= left { Err(Turned::Busy) } else { Ok(()) }
     }
 
-    /// Who pays for a job, which share of a core he has, and what he may take ahead.
-    fn payers(&self, about: &About) -> [(Payer, f64, Duration); 2] {
-        let Limits { user_share, user_ahead, process_share, process_ahead, .. } = self.limits;
-        [
-            (Payer::User(about.uid), user_share, user_ahead),
-            (Payer::Process(about.dir.clone()), process_share, process_ahead),
-        ]
-    }
-
-    pub fn pay(&mut self, about: &About, used: Duration, now: Instant) {
-        if self.paid.len() + 2 > MAX_PAYERS {
-            self.paid.retain(|_, paid| *paid > now);
-            if self.paid.len() + 2 > MAX_PAYERS {
-                self.paid.clear();
-            }
-        }
-        for (payer, share, _) in self.payers(about) {
-            let paid = self.paid.entry(payer).or_insert(now);
-            *paid = (*paid).max(now) + used.div_f64(share);
-        }
-    }
-
-    /// A thread is back: it takes the next job, unless there are enough by now.
-    pub fn back(&mut self, number: u64, queue: Queue, used: Duration) {
+    /// A thread is back: it takes the next job, unless there are enough by now. `used`: CPU time, and whose cgroup's.
+    pub fn back(&mut self, number: u64, queue: Queue, (used, group): (Duration, Option<u64>)) {
         let now = Instant::now();
         if let Some(out) = self.out.remove(&number) {
-            self.pay(&out.about, used, now);
+            self.debts.work(&self.limits, &out.about, group, used, now);
             if out.given_up
                 && matches!(out.about.key, Key::Device(..))
                 && let Some(ban) = self.bans.get_mut(&out.about.key)
@@ -223,20 +218,35 @@ impl State {
         turned
     }
 
-    /// The caller went on after so long.
-    pub fn late(&mut self, waited: Duration, now: Instant) {
-        self.counts.late += 1;
-        let from = self.waited.map_or(now, |paid| paid.max(now));
-        self.waited = Some(from + waited.div_f64(self.limits.waiting));
+    /// The caller waited for so long, beyond the CPU time of the job; `late`: and went on without it.
+    pub fn waited(
+        &mut self,
+        about: &About,
+        group: Option<u64>,
+        (waited, late): (Duration, bool),
+        now: Instant,
+    ) {
+        self.counts.late += u64::from(late);
+        if self.limits.waiting >= 1.0 {
+            if waited > FREE {
+                self.debts.wait(&self.limits, about, group, waited, now);
+            }
+        } else if late {
+            let from = self.waited.map_or(now, |paid| paid.max(now));
+            self.waited = Some(from + waited.div_f64(self.limits.waiting));
+            self.debts.wait(&self.limits, about, None, waited, now);
+        }
     }
 
-    /// How long a caller may wait now.
-    pub fn may_wait(&self, now: Instant) -> Duration {
+    /// How long a caller may wait for a job of this user's now: of what is left for all half of what the others leave.
+    pub fn may_wait(&self, about: &About, now: Instant) -> Duration {
         if self.limits.waiting >= 1.0 {
             return Duration::MAX;
         }
         let owed = self.waited.map_or(Duration::ZERO, |paid| paid.saturating_duration_since(now));
-        AHEAD.saturating_sub(owed.mul_f64(self.limits.waiting))
+        let owed = owed.mul_f64(self.limits.waiting);
+        let own = self.debts.waits(&self.limits, about, now).min(owed);
+        (AHEAD.saturating_sub(owed - own) / 2).saturating_sub(own)
     }
 
     /// Gives up the jobs that are out for too long.

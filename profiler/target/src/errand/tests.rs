@@ -1,5 +1,6 @@
 //! Jobs that do not come back cost who is read, and nobody else.
 
+use super::limits::AHEAD;
 use super::state::BANS;
 use super::*;
 use std::path::Path;
@@ -9,7 +10,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 fn about(pid: u32, uid: u32) -> About {
     let dir = Path::new("/nowhere").join(pid.to_string());
-    About { dir: dir.clone(), uid, what: What::Maps, path: None, key: Key::Process(dir) }
+    About { dir: dir.clone(), uid, payer: uid, what: What::Maps, path: None, key: Key::Process(dir) }
 }
 
 fn on(device: u32, pid: u32, uid: u32) -> About {
@@ -104,7 +105,7 @@ fn neither_a_user_nor_all_users_have_more_threads_than_there_may_be() {
     let limits = Limits::BACKGROUND;
     let errands = pool(limits);
     let mut held = Vec::new();
-    for pid in 0..limits.of_user as u32 {
+    for pid in 0..limits.threads as u32 / 2 {
         let (go, job) = hold();
         held.push((go, errands.run(about(pid, 1000), Duration::ZERO, job)));
     }
@@ -115,7 +116,7 @@ fn neither_a_user_nor_all_users_have_more_threads_than_there_may_be() {
         held.push((go, errands.run(about(1000 + uid, 2000 + uid), Duration::ZERO, job)));
     }
     let counts = errands.counts();
-    assert_eq!(counts.threads, limits.threads, "{counts:?}");
+    assert_eq!(counts.threads, limits.threads, "each has half of what is left, or one: {counts:?}");
     assert_eq!(turned(errands.run(about(100, 1001), LONG, || 2)), Turned::Busy);
     // The jobs end with what they waited for; no more threads are kept than are of use.
     drop(held);
@@ -125,12 +126,93 @@ fn neither_a_user_nor_all_users_have_more_threads_than_there_may_be() {
     assert_eq!(errands.run(about(99, 1000), LONG, || 1).done(), Some(1));
 }
 
+/// Has so many jobs begun that never end, and gives them up; the answer: how many were.
+fn stick(errands: &Errands, jobs: impl Iterator<Item = About>, held: &mut Vec<Sender<u32>>) -> usize {
+    let before = held.len();
+    for about in jobs {
+        let (go, job) = hold();
+        if matches!(errands.run(about, Duration::ZERO, job), Errand::Late(_)) {
+            held.push(go);
+        }
+    }
+    lock(&errands.state).limits.stuck_after = Duration::ZERO;
+    assert_eq!(errands.counts().stuck.len(), held.len());
+    lock(&errands.state).limits.stuck_after = LONG;
+    held.len() - before
+}
+
+#[test]
+fn users_whose_jobs_are_stuck_leave_threads_to_the_others() {
+    let limits = Limits { stuck_after: LONG, ..Limits::IDENTIFYING };
+    let (errands, mut held) = (pool(limits), Vec::new());
+    let of = |uid: u32| (0..100).map(move |pid| about(1000 * uid + pid, uid));
+    let stuck: Vec<usize> = (1..=4).map(|uid| stick(&errands, of(uid), &mut held)).collect();
+    assert_eq!(stuck, [4, 2, 1, 1], "half of what is left");
+    assert_eq!(turned(errands.run(about(1999, 1), LONG, || 1)), Turned::UserBusy);
+    // As many are stuck as are replaced, and nobody who has none notices.
+    let (mut more, mut working) = (Vec::new(), Vec::new());
+    for uid in 10..14 {
+        let (go, job) = hold();
+        working.push(errands.run(about(uid, uid), Duration::ZERO, job));
+        more.push(go);
+    }
+    assert!(working.iter().all(|errand| matches!(errand, Errand::Late(_))));
+    held.extend(more);
+    let last: usize = (100..1100).map(|uid| stick(&errands, of(uid).take(1), &mut held)).sum();
+    assert_eq!(
+        (last, errands.counts().threads),
+        (4, limits.threads + limits.stuck),
+        "no more than there may be"
+    );
+}
+
+#[test]
+fn who_made_a_namespace_answers_for_all_users_in_it() {
+    let limits = Limits { stuck_after: LONG, ..Limits::IDENTIFYING };
+    let (errands, mut held) = (pool(limits), Vec::new());
+    let jobs = (100_000..165_536).map(|uid| About { payer: 1000, ..about(uid, uid) });
+    assert_eq!(stick(&errands, jobs.take(1000), &mut held), limits.threads / 2);
+    assert_eq!(errands.run(about(7, 1001), LONG, || 2).done(), Some(2));
+}
+
+#[test]
+fn who_is_waited_for_long_is_turned_away() {
+    let limits = Limits::BACKGROUND;
+    let (mut state, now) = (State::new(limits), Instant::now());
+    let (slow, other) = (about(1, 1000), about(2, 1001));
+    let wait = |state: &mut State, job: Duration| state.waited(&slow, None, (job, false), now);
+    (0..10_000).for_each(|_| wait(&mut state, Duration::from_millis(100)));
+    let begin = |state: &mut State, about: &About, now| state.begin(about, Seen::default(), now).err();
+    assert_eq!(begin(&mut state, &about(3, 1000), now), None, "what is not slow costs nothing");
+    (0..8).for_each(|_| wait(&mut state, Duration::from_millis(7900)));
+    assert_eq!(begin(&mut state, &about(4, 1000), now), Some(Turned::Budget));
+    assert_eq!(begin(&mut state, &other, now), None);
+    assert_eq!(begin(&mut state, &about(4, 1000), now + limits.user_waits_ahead), None, "it is paid");
+}
+
+#[test]
+fn a_cgroup_leaves_some_of_its_users_budget_to_the_others() {
+    let limits = Limits::SAMPLING;
+    let (mut state, now) = (State::new(limits), Instant::now());
+    let most = limits.user_ahead * 5 / 6;
+    state.debts.work(&limits, &about(1, 185), Some(1), most, now);
+    assert_eq!(state.matters(&about(2, 185), now), (false, true));
+    let mut begin = |pid, group| state.begin(&about(pid, 185), Seen { start: None, group }, now).err();
+    assert_eq!(begin(2, Some(1)), Some(Turned::Budget));
+    assert_eq!(begin(3, Some(2)), None);
+    assert_eq!(begin(4, None), None, "whose cgroup cannot be read");
+    state.debts.work(&limits, &about(5, 185), Some(2), most, now);
+    let begun = state.begin(&about(6, 185), Seen { start: None, group: Some(3) }, now);
+    assert_eq!(begun.err(), Some(Turned::Budget), "there is nothing left");
+}
+
 #[test]
 fn a_process_and_a_user_whose_reads_take_much_wait() {
     let limits = Limits { user_share: 0.001, process_share: 0.001, waiting: 1.0, ..Limits::SAMPLING };
     let errands = pool(limits);
     let pay = |pid, seconds| {
-        lock(&errands.state).pay(&about(pid, 1000), Duration::from_secs(seconds), Instant::now())
+        let took = Duration::from_secs(seconds);
+        lock(&errands.state).debts.work(&limits, &about(pid, 1000), None, took, Instant::now())
     };
     pay(1, 3);
     assert_eq!(turned(errands.run(about(1, 1000), LONG, || 1)), Turned::Budget);
@@ -142,16 +224,18 @@ fn a_process_and_a_user_whose_reads_take_much_wait() {
 }
 
 #[test]
-fn all_waiting_together_is_a_share_of_the_time() {
+fn all_waiting_together_is_a_share_of_the_time_and_a_user_has_half_of_what_others_leave() {
     let now = Instant::now();
     let mut state = State::new(Limits::SAMPLING);
-    assert_eq!(state.may_wait(now), AHEAD);
-    state.late(AHEAD / 2, now);
-    assert_eq!(state.may_wait(now), AHEAD / 2);
-    state.late(AHEAD, now);
-    assert_eq!(state.may_wait(now), Duration::ZERO);
+    let (slow, other) = (about(1, 1000), about(2, 1001));
+    assert_eq!(state.may_wait(&slow, now), AHEAD / 2);
+    state.waited(&slow, None, (AHEAD / 4, true), now);
+    assert_eq!(state.may_wait(&slow, now), AHEAD / 4);
+    assert_eq!(state.may_wait(&other, now), AHEAD * 3 / 8);
+    state.waited(&slow, None, (AHEAD, true), now);
+    assert_eq!(state.may_wait(&slow, now), Duration::ZERO);
     // Twenty times what was waited, and all is forgotten.
-    assert_eq!(state.may_wait(now + 30 * AHEAD), AHEAD);
+    assert_eq!(state.may_wait(&slow, now + 30 * AHEAD), AHEAD / 2);
 }
 
 #[test]

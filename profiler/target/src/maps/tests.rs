@@ -19,7 +19,7 @@ fn of(text: &[u8]) -> Maps {
 
 #[test]
 fn keeps_executable_mappings_only() {
-    let Maps { mappings: all, cut, is_empty } = of(SAMPLE);
+    let Maps { mappings: all, cut, is_empty, .. } = of(SAMPLE);
     assert!(!cut && !is_empty);
     assert_eq!(all.len(), 7);
     assert_eq!(all[0].module_name(), "java");
@@ -69,6 +69,42 @@ fn is_bounded() {
     // What is behind the limit of bytes is not read.
     let text = std::io::repeat(b'x').take(MAX_BYTES - 1).chain(&b"\n"[..]).chain(&line[..]);
     assert_eq!(parse(text).unwrap(), Maps::default());
+}
+
+/// A path of 2,000 bytes for each of 8,192 mappings would take 16 MB.
+#[test]
+fn mappings_of_one_file_share_its_path() {
+    let (one, other) = (format!("/{}", "a".repeat(2000)), format!("/{}", "b".repeat(2000)));
+    let text: String = (0..200u64)
+        .map(|n| {
+            let (start, path) = (n * 0x2000 + 0x1000, if n % 2 == 0 { &one } else { &other });
+            format!("{start:x}-{:x} r-xp 00000000 08:01 7 {path}\n", start + 0x1000)
+        })
+        .collect();
+    let maps = of(text.as_bytes());
+    let path = |mapping: &Mapping| match &mapping.backing {
+        Backing::File { path, .. } => Arc::clone(path),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((maps.mappings.len(), maps.path_bytes, maps.cut), (200, 2 * 2001, false));
+    assert!(maps.mappings.chunks(2).all(|two| {
+        Arc::ptr_eq(&path(&two[0]), &path(&maps.mappings[0]))
+            && Arc::ptr_eq(&path(&two[1]), &path(&maps.mappings[1]))
+    }));
+}
+
+#[test]
+fn paths_of_a_process_are_bounded_together() {
+    let many = MAX_PATHS / 4000 + 10;
+    let text: String = (0..many)
+        .map(|n| {
+            let start = n * 0x2000 + 0x1000;
+            format!("{start:x}-{:x} r-xp 00000000 08:01 7 /{n:03999}\n", start + 0x1000)
+        })
+        .collect();
+    let maps = of(text.as_bytes());
+    assert_eq!((maps.mappings.len(), maps.cut), (MAX_PATHS / 4000, true));
+    assert!(maps.path_bytes <= MAX_PATHS);
 }
 
 #[test]

@@ -12,6 +12,8 @@ use emberscope_target::open;
 use profiler_ebpf::NoTable;
 use rustix::fs::Stat;
 use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,15 +23,23 @@ const FILE: Duration = Duration::from_secs(4);
 /// How long a file's attributes are waited for.
 const STAMP: Duration = Duration::from_millis(100);
 
+/// Bytes of a path that are remembered with its file: its end. Thousands of files are.
+const MAX_PATH: usize = 256;
+
 /// A mapped file, as the kernel prints it: device, inode, path. Some file systems give two files one number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Inode(u32, u32, u64, Box<Path>);
+pub struct Inode(u32, u32, u64, Arc<Path>);
 
 impl Inode {
     /// The file of a mapping, if it has one.
     pub fn of(mapping: &Mapping) -> Option<Self> {
         let Backing::File { path, .. } = &mapping.backing else { return None };
-        Some(Self(mapping.device.0, mapping.device.1, mapping.inode, path.clone()))
+        let bytes = path.as_os_str().as_bytes();
+        let path: Arc<Path> = match bytes.len().checked_sub(MAX_PATH).and_then(|over| bytes.get(over..)) {
+            Some(end) => Path::new(OsStr::from_bytes(end)).into(),
+            None => Arc::clone(path),
+        };
+        Some(Self(mapping.device.0, mapping.device.1, mapping.inode, path))
     }
 
     /// What a daemon that comes down over the file remembers.
@@ -37,7 +47,7 @@ impl Inode {
         Item::file(&format!("{:x}:{:x}:{}", self.0, self.1, self.2), &self.3.to_string_lossy())
     }
 
-    /// The path of the file, as the process that maps it has it.
+    /// The path of the file, as the process that maps it has it; of a long one its end.
     pub fn path(&self) -> &Path {
         &self.3
     }
@@ -194,5 +204,25 @@ fn refused(wanted: &Wanted, error: &TableError) -> Found {
             tracing::debug!(file = wanted.mapping.module_name(), %error, "no unwind table");
             Found::Without(NoTable::Refused)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emberscope_target::maps;
+
+    /// Thousands of files are remembered, and a path may have 4,096 bytes.
+    #[test]
+    fn of_a_long_path_the_end_is_remembered() {
+        let of = |path: &str| {
+            let line = format!("1000-2000 r-xp 00000000 fe:00 7 {path}\n");
+            Inode::of(&maps::with(line.as_bytes(), |_| true).next().unwrap()).unwrap()
+        };
+        let deep = format!("/{}lib.so", "deep/".repeat(700));
+        let path = of(&deep).path().to_owned();
+        assert_eq!((path.as_os_str().len(), path.file_name()), (MAX_PATH, Some(OsStr::new("lib.so"))));
+        assert!(of(&deep) == of(&deep) && of(&deep) != of(&deep.replace("lib.so", "bil.so")));
+        assert_eq!(of("/lib/lib.so").path(), Path::new("/lib/lib.so"));
     }
 }

@@ -37,15 +37,23 @@ impl Attack {
     }
 }
 
+/// Mappings that `pieces` makes, and bytes of each.
+const PIECES: u64 = 8192;
+const PAGE: u64 = 4096;
+
 /// Starts an attack.
 pub type Start = fn(&Host, &Daemon) -> Result<Attack>;
 
 /// All there are, in their order: name, what it does, how it is started.
-pub const ATTACKS: [(&str, &str, Start); 19] = [
+pub const ATTACKS: [(&str, &str, Start); 22] = [
     ("quiet", "nothing: what the others are compared with", |_, _| Ok(Attack::default())),
     ("names", "C++ and Rust symbols of 300 bytes that stand for gigabytes", small_names),
     ("many-names", "1,000 random mangled symbols of up to 64 KiB", many_names),
     ("mappings", "5 processes with 65,000 mappings, a new one every 150 ms", mappings),
+    ("pieces", "300 processes with 8,192 executable mappings each", |host, _| {
+        one(host, "pieces", &["300".to_owned()])
+    }),
+    ("long-paths", "40 processes with 8,192 mappings each of a file below a path of 2,000 bytes", long_paths),
     ("fuse-user", "a dead FUSE mount of the attacker's under a library and under argv", fuse::of_user),
     ("fuse-admin", "the same of an administrator's, which everybody sees", fuse::of_admin),
     ("class-path", "an administrator's dead FUSE mount under an executor's class path", fuse::class_path),
@@ -55,6 +63,7 @@ pub const ATTACKS: [(&str, &str, Start); 19] = [
     ("look-alikes", "300 processes with libjvm.so mapped, silent", look_alikes),
     ("copies", "300 processes, each with a libjvm.so of its own", copies),
     ("stacks", "endless distinct stacks of 100 frames", |host, _| one(host, "stacks", &[])),
+    ("drivers", "300 processes that look like drivers, silent", drivers),
     ("identity", "forged executors, containers and a forged driver", identity::start),
     ("http", "idle, slow, deaf clients, regex bombs, wrong tokens", |host, daemon| http(host, daemon, None)),
     ("http-reader", "the same by one who has a token", |host, daemon| http(host, daemon, daemon.token())),
@@ -88,6 +97,17 @@ fn mappings(host: &Host, _: &Daemon) -> Result<Attack> {
     one(host, "mappings", &["5".to_owned()])
 }
 
+fn long_paths(host: &Host, _: &Daemon) -> Result<Attack> {
+    let mut dir = host.attackers_dir("paths")?;
+    dir.extend(std::iter::repeat_n("d".repeat(240), 8));
+    std::fs::create_dir_all(&dir).context("making directories of long names")?;
+    let file = dir.join("code");
+    std::fs::File::create(&file)
+        .and_then(|made| made.set_len(PIECES * PAGE))
+        .context("making a large file")?;
+    one(host, "pieces", &["40".to_owned(), file.display().to_string()])
+}
+
 fn threads(host: &Host, _: &Daemon) -> Result<Attack> {
     // Half of the pids that there are by default: others on the machine want some.
     let mut words = vec!["16000".to_owned()];
@@ -115,6 +135,21 @@ fn symbol_address(library: &std::path::Path, symbol: &str) -> Option<String> {
 
 fn look_alikes(host: &Host, _: &Daemon) -> Result<Attack> {
     one(host, "lookalikes", &["300".to_owned(), host.libjvm().display().to_string()])
+}
+
+fn drivers(host: &Host, daemon: &Daemon) -> Result<Attack> {
+    let kept = |daemon: &Daemon| -> Result<u64> {
+        daemon.json("/api/v1/status")?["store"]["spark_facts"].as_u64().context("no count of Spark's words")
+    };
+    let mut attack = one(host, "java", &["300".to_owned()])?;
+    wait(attack.running.last_mut().context("it does not run")?, "processes")?;
+    let before = kept(daemon)?;
+    attack.check = Some(Box::new(move |daemon, _| {
+        let more = kept(daemon)?.saturating_sub(before);
+        let what = "drivers: what the victim's driver says is kept";
+        Ok(vec![Row::is(what, format!("{more} times"), "> 0 times", more > 0, 1)])
+    }));
+    Ok(attack)
 }
 
 fn copies(host: &Host, _: &Daemon) -> Result<Attack> {

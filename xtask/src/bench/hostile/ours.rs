@@ -30,8 +30,10 @@ const POINTS: [&str; 10] = [
 const ANSWERED: usize = 2;
 /// How often each panics.
 const TIMES: usize = 100;
+/// Jobs of discovery before its first panic: it finds the driver, without which there are no names to ask Spark for.
+const FOUND: usize = 10;
 /// The most windows that are waited for the last of them: who finds drivers is asked each 10 s after it failed often
-/// (`registry/turn.rs`), and only then there are names to ask Spark for.
+/// (`registry/turn.rs`).
 const MOST_WINDOWS: u64 = 150;
 /// Between two questions about names of stages and tasks.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -40,7 +42,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 pub fn panics(binary: &Path, work: &Path, windows: u64, executors: &[u32], app: &str) -> Result<Vec<Row>> {
     let faults = POINTS.iter().enumerate().map(|(place, point)| {
         let every = if place < ANSWERED { 2 } else { 1 };
-        format!("panic:{point}:1:{TIMES}:{every}")
+        let first = if *point == "discovery" { FOUND } else { 1 };
+        format!("panic:{point}:{first}:{TIMES}:{every}")
     });
     let environment = [(VARIABLE.to_owned(), faults.collect::<Vec<_>>().join(","))];
     // A window closes ten times as often as it does by default, and is a block soon: so are the jobs of those that

@@ -7,12 +7,13 @@
 
 use crate::discovery::{Candidate, listens_at, own_netns, rest};
 use crate::procfs::ProcRoot;
-use emberscope_model::{ProcessKey, SparkUrl};
+use emberscope_model::{Excess, ProcessKey, SparkUrl, Tenant};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Web servers published at once: far more drivers than a node runs.
+/// Web servers published at once: far more drivers than a node runs. Users share them where there are more.
 pub const MAX_PLACES: usize = 256;
 /// Servers configured at most.
 pub const MAX_URLS: usize = 8;
@@ -52,8 +53,14 @@ pub struct Places(Arc<Mutex<Arc<[Place]>>>);
 impl Places {
     /// Replaces the places, if anything changed.
     pub(crate) fn publish(&self, mut places: Vec<Place>) {
+        if places.len() > MAX_PLACES {
+            // Of the users who have most of them the youngest go: anybody can start processes that look like drivers.
+            let tenant = |place: &Place| Tenant { spark: true, uid: place.process.uid, group: 0 };
+            let mut excess = Excess::over(MAX_PLACES, places.iter().map(|place| (tenant(place), 1)));
+            places.sort_by_key(|place| Reverse(place.process.key.start_ticks));
+            places.retain(|place| !excess.take(&tenant(place), 1));
+        }
         places.sort_by_key(|place| place.process.key);
-        places.truncate(MAX_PLACES);
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if **held != *places {
             *held = places.into();
@@ -61,7 +68,7 @@ impl Places {
     }
 
     /// Applications whose drivers are on this node, each once.
-    pub fn apps_of_drivers(&self) -> BTreeSet<String> {
+    fn apps_of_drivers(&self) -> BTreeSet<String> {
         let all = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let app = |place: &Place| match &place.tells {
             Tells::App(app) => Some(app.clone()),
@@ -70,7 +77,7 @@ impl Places {
         all.iter().filter_map(app).collect()
     }
 
-    /// The same, each with the user id of its oldest driver.
+    /// Applications whose drivers are on this node, each with the user id of its oldest driver.
     pub fn users_of_drivers(&self) -> BTreeMap<String, u32> {
         let user = |app: String| Some((app.clone(), self.of(&app).first()?.process.uid));
         self.apps_of_drivers().into_iter().filter_map(user).collect()
@@ -178,6 +185,21 @@ mod tests {
         places.publish((0..1000).map(|pid| place(pid, 1, Tells::History, None)).collect());
         assert_eq!(places.of("x").len(), MAX_ASKED);
         assert_eq!(places.0.lock().unwrap().len(), MAX_PLACES);
+    }
+
+    #[test]
+    fn a_user_with_many_processes_hides_nobody_elses_driver() {
+        let places = Places::default();
+        let of = |uid: u32, pid: u32, app: String| {
+            let made = place(pid, u64::from(pid), Tells::App(app), None);
+            Place { process: Candidate { uid, ..made.process }, ..made }
+        };
+        let mut all: Vec<Place> = (0..2000).map(|pid| of(666, pid, format!("aaa-{pid}"))).collect();
+        all.push(of(185, 9000, "app-1".to_owned()));
+        places.publish(all);
+        let held = places.users_of_drivers();
+        assert_eq!((held.len(), held.get("app-1")), (MAX_PLACES, Some(&185)));
+        assert!(held.contains_key("aaa-0") && !held.contains_key("aaa-1999"), "the oldest of a user stay");
     }
 
     #[test]

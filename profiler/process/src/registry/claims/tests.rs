@@ -90,6 +90,33 @@ fn a_forged_executor_is_its_own_users_and_the_victim_keeps_its_application() {
     assert_eq!(registry.counters().conflicts, 2);
 }
 
+/// On YARN all containers may have one user.
+#[test]
+fn what_an_executor_starts_is_no_executor_of_another_application_of_the_same_user() {
+    let fake = FakeProc::new();
+    let (driver, executor) = (fake.recorded("local-cluster-driver"), fake.recorded("local-cluster-executor"));
+    let other = ["java", BACKEND, "--executor-id", "1", "--app-id", "app-2"];
+    process(&fake, 80, 1, 9_000_000, 1000, &other);
+    let forged = fixture_words("local-cluster-executor");
+    process(&fake, 81, 80, 9_000_001, 1000, &forged.iter().map(String::as_str).collect::<Vec<_>>())
+        .link("exe", "/home/ana/java");
+    // A driver that an executor starts may be of any application, and its executors with it.
+    process(&fake, 82, 80, 9_000_002, 1000, &["java", BACKEND, "--executor-id", "2", "--app-id", "app-2"]);
+    let mut registry = registry(&fake);
+    let executor_key = key(&registry, executor);
+    let driver_key = key(&registry, driver);
+    registry.take_driver(APP.into(), executor_key, Some(driver_key));
+    registry.tick();
+    registry.tick();
+    assert_eq!(labels(&mut registry, executor)[0], APP);
+    assert_eq!(labels(&mut registry, 80)[..3], ["app-2", "executor", "1"]);
+    assert_eq!(labels(&mut registry, 82)[0], "app-2");
+    assert_eq!(labels(&mut registry, 81)[0], "app-2", "the word of a process below app-2's executor");
+    let conflicts = registry.conflicts();
+    assert_eq!(conflicts.len(), 1);
+    assert_eq!((conflicts[0].pid, conflicts[0].holder.as_str()), (81, "executor 80 of app-2"));
+}
+
 #[test]
 fn a_squatter_yields_to_an_application_with_its_driver() {
     let fake = FakeProc::new();

@@ -1,6 +1,7 @@
 /* http SECONDS PORT SOCKET|- [TOKEN]: one who wants nobody else to get an answer, on TCP and on a Unix socket: idle
  * connections, headers a byte a second, patterns that compile into gigabytes, answers that are not read, wrong tokens,
- * headers without end. With a token: one who may ask. */
+ * headers without end, and hundreds of requests at once for what anybody may have, read a few bytes a second. With a token:
+ * one who may ask. */
 #include "hostile.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -72,6 +73,25 @@ static void *idle(void *unused) {
     return unused;
 }
 
+/* As many connections as there may be, each with more answers to come than it will ever read. */
+static void *pipelined(void *unused) {
+    static const char text[] = "GET /ui/timeline.js HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    int fds[256];
+    memset(fds, -1, sizeof fds);
+    for (;;) {
+        for (int i = 0; i < 256; i++) {
+            char bytes[512];
+            int n = fds[i] < 0 ? 0 : recv(fds[i], bytes, sizeof bytes, MSG_DONTWAIT);
+            if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))) continue;
+            if (fds[i] >= 0) close(fds[i]);
+            fds[i] = dial(0);
+            for (int times = 0; fds[i] >= 0 && times < 200; times++) send(fds[i], text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        }
+        sleep(1);
+    }
+    return unused;
+}
+
 static void *slow(void *number) {
     static const char text[] = "GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\nX-Slow: ";
     for (int turn = (int)(intptr_t)number;; turn++) {
@@ -135,8 +155,8 @@ int main(int argc, char **argv) {
     struct {
         void *(*run)(void *);
         int threads;
-    } groups[] = {{idle, 1}, {slow, 20}, {pattern, 6}, {unread, 16}, {token, 2}, {endless, 2}};
-    for (int group = 0; group < 6; group++)
+    } groups[] = {{idle, 1}, {pipelined, 1}, {slow, 20}, {pattern, 6}, {unread, 16}, {token, 2}, {endless, 2}};
+    for (int group = 0; group < 7; group++)
         for (int i = 0; i < groups[group].threads; i++) {
             pthread_t thread;
             pthread_create(&thread, 0, groups[group].run, (void *)(intptr_t)i);
