@@ -7,6 +7,12 @@ use crate::oracle::stack::{Frame, Stack};
 
 /// Calls of `down`, and of `deep` less one.
 const CALLS: usize = 20;
+/// Of `UpDown`: the thread's frames, C and what it calls; then so many calls of `down`.
+const UP: [&str; 5] =
+    ["java.lang.Thread.run", "UpDown$$Lambda.run", "UpDown.lambda$main$0", "UpDown.around", "UpDown.back"];
+const DOWN: usize = 9;
+/// Frames of Java that `Walk deep` begins with.
+const OUTER: [&str; 3] = ["java.lang.Thread.run", "Walk$$Lambda.run", "Walk.lambda$main$0"];
 
 /// In the kernel for an interrupt and not for a system call.
 pub fn interrupted(stack: &Stack) -> bool {
@@ -50,7 +56,6 @@ pub fn is_native(stack: &Stack) -> bool {
 /// calls the last is one of deep. By frame pointers interpreted frames have no names, and others none until a perf map
 /// has them: then it is the whole depth that tells. What leaf calls (Arrays.hashCode) is one more.
 pub fn is_java(stack: &Stack, by_frame_pointers: bool) -> bool {
-    const OUTER: [&str; 3] = ["java.lang.Thread.run", "Walk$$Lambda.run", "Walk.lambda$main$0"];
     let nameless = |frame: &Frame| by_frame_pointers && frame.is_nameless_java();
     let frames: Vec<&Frame> = stack.user().filter(|frame| frame.is_java() || nameless(frame)).collect();
     let whole = OUTER.len() + CALLS + 2;
@@ -67,4 +72,39 @@ pub fn is_java(stack: &Stack, by_frame_pointers: bool) -> bool {
         && frames.len() > OUTER.len()
         && frames.len() <= whole
         && frames.iter().enumerate().all(|(at, frame)| frame.name == expected(at) || nameless(frame))
+}
+
+/// `Walk deep 20`, wherever it was interrupted: the thread's frames, the calls of `deep`, and below the last one `leaf` and what
+/// that calls, or below any one its lambda, which the interpreter calls by a method handle. Nothing is nameless.
+pub fn is_walk(stack: &Stack) -> bool {
+    let names: Vec<&str> = stack.java().into_iter().map(|frame| frame.name.as_str()).collect();
+    let Some(rest) = names.strip_prefix(&OUTER) else { return false };
+    let deep = rest.iter().take_while(|name| **name == "Walk.deep").count();
+    let leads_on = match rest.get(deep..).unwrap_or_default() {
+        [] => true,
+        ["Walk.leaf"] | ["Walk.leaf", "java.util.Arrays.hashCode"] => deep == CALLS + 1,
+        lambda => {
+            let of_lambda = |name: &&str| {
+                name.contains("Lambda") || name.contains("lambda$") || name.starts_with("java.lang.invoke.")
+            };
+            deep > 0 && lambda.iter().all(of_lambda)
+        }
+    };
+    let leaf = stack.user().next_back().is_some_and(|leaf| leaf.is_java() || leaf.kind == "stub");
+    stack.is_rooted() && (1..=CALLS + 1).contains(&deep) && leads_on && leaf
+}
+
+/// `UpDown`: Java, the C that it calls, and the Java that this calls.
+pub fn is_up_and_down(stack: &Stack) -> bool {
+    let names: Vec<&str> = stack.java().into_iter().map(|frame| frame.name.as_str()).collect();
+    let Some(down) = names.strip_prefix(&UP) else { return false };
+    let native = names_of_all(stack).skip_while(|name| *name != "UpDown.around").nth(1);
+    stack.is_rooted()
+        && native == Some("Java_UpDown_around")
+        && down.len() == DOWN
+        && down.iter().all(|name| *name == "UpDown.down")
+}
+
+fn names_of_all(stack: &Stack) -> impl Iterator<Item = &str> {
+    stack.user().map(|frame| frame.name.as_str())
 }
