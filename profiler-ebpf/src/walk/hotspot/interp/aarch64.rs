@@ -2,7 +2,7 @@
 //! sp in x13 or x19; how far it has come, the code tells (`walk::leaf`).
 #![allow(unsafe_code)]
 
-use super::{MAX_LOCALS, lost, told, whole};
+use super::{MAX_LOCALS, lost, sender_sp, told, whole};
 use crate::maps::Scratch;
 use crate::walk::leaf::{FROM_X19, LEFT, LINKED, MADE, at_entry};
 use crate::walk::stack::{is_user_address, pair};
@@ -25,16 +25,19 @@ pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
         if state == MADE {
             return whole(scratch, bcp);
         }
-        let known = sender & 7 == 0 && sender.wrapping_sub(sp) <= MAX_LOCALS;
+        // An interpreted caller's may be lower (see `sender_sp`).
+        let near = sender.wrapping_sub(sp).wrapping_add(MAX_LOCALS) <= 2 * MAX_LOCALS;
+        let known = sender & 7 == 0 && near;
         if state != LEFT && !(known && method & 7 == 0 && is_user_address(method)) {
             return whole(scratch, bcp);
         }
-        let (mut pc, mut fp) = (walk.registers.link(), walk.fp);
+        let (mut pc, mut fp, mut sender) =
+            (walk.registers.link(), walk.fp, if sender > sp { sender } else { sp });
         if state != LEFT && state & LINKED == 0 {
             let Some((saved, returns)) = pair(scratch, fp) else {
                 return lost(scratch, StackEnd::ReadFailed as u64);
             };
-            (pc, fp) = (code_address(returns), saved);
+            (pc, fp, sender) = (code_address(returns), saved, sender_sp(sender, fp));
         }
         if !in_code(&(*scratch).walk, pc) {
             return whole(scratch, bcp);

@@ -10,13 +10,13 @@ mod aarch64;
 #[cfg(emberscope_arch = "x86_64")]
 mod x86_64;
 
-use super::slots::{BELOW, METHOD, METHOD_BYTES, RETURN, SAVED_FP, SENDER, SLOTS_BYTES};
+use super::slots::{BELOW, FRAME_END, METHOD, METHOD_BYTES, RETURN, SAVED_FP, SENDER, SLOTS_BYTES};
 use super::steps::lost;
 use crate::maps::{FETCH_BYTES, Scratch};
 use crate::walk::stack::{at_most, checked, is_user_address, offset_of};
 use crate::walk::{MAX_FRAME_BYTES, caller as caller_at, ended, in_code, push};
 use core::ptr::addr_of_mut;
-use profiler_ebpf::arch::code_address;
+use profiler_ebpf::arch::{LINK_REGISTER, code_address};
 use profiler_ebpf::{JavaFrameTag, StackEnd};
 
 #[cfg(emberscope_arch = "aarch64")]
@@ -65,7 +65,7 @@ pub unsafe fn plain(
         let slots =
             addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SLOTS>(at)).cast::<u64>();
         let bytecode = slots.add(bcp_slot).read();
-        let (method, sender) = (slots.add(METHOD).read(), slots.add(SENDER).read());
+        let (method, sender) = (slots.add(METHOD).read(), sender_sp(slots.add(SENDER).read(), fp));
         let (saved_fp, pc) = (slots.add(SAVED_FP).read(), code_address(slots.add(RETURN).read()));
         if sender <= fp || sender & 7 != 0 || sender - sp > MAX_FRAME_BYTES {
             return None;
@@ -98,7 +98,7 @@ unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
         let bcp_slot = checked((*scratch).walk.jvm.places.bcp_slot());
         let saved = slots.add(bcp_slot).read();
         let mut method = slots.add(METHOD).read();
-        let sender = slots.add(SENDER).read();
+        let sender = sender_sp(slots.add(SENDER).read(), fp);
         let (saved_fp, pc) = (slots.add(SAVED_FP).read(), code_address(slots.add(RETURN).read()));
         let mut bytecode = saved;
         if leaf != 0 {
@@ -125,6 +125,14 @@ unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
         }
         caller_at(scratch, pc, sender, saved_fp)
     }
+}
+
+/// The caller's sp, of which a frame at `fp` says this. On arm64 the stack pointer of an interpreted caller is as low as it ever
+/// will be, and what that calls lies above it, over its expression stack: then it is somewhere above this frame. Such a caller
+/// needs no more than that.
+#[inline(always)]
+fn sender_sp(sender: u64, fp: u64) -> u64 {
+    if LINK_REGISTER && sender <= fp { fp + FRAME_END } else { sender }
 }
 
 /// Adds the frame.
