@@ -1,6 +1,9 @@
 //! Code as HotSpot 17 writes it, at each of its instructions.
 
+extern crate std;
+
 use super::*;
+use std::{vec, vec::Vec};
 
 const NOP: u32 = 0xd503_201f;
 
