@@ -89,7 +89,8 @@ java)
 esac
 ready() { for log in $jvms; do grep -q ready "$log" || return 1; done; }
 wait_for 300 ready || { fact java_late yes; cat $jvms >"$OUT/java.log"; }
-# Until all is compiled, and the native program's files have tables; then some windows of it.
+# Until all is compiled, and the native program's files have tables, which takes longer beside five JVMs; then some windows of it.
+[ "$MODE" != java ] || sleep 20
 sleep 12
 from=$(($(date +%s) + 5))
 sleep 30

@@ -9,7 +9,8 @@ use crate::oracle::stack::{Frame, Stack};
 const CALLS: usize = 20;
 /// Of `UpDown`: the thread's frames, C and what it calls; then so many calls of `down`.
 const UP: [&str; 5] =
-    ["java.lang.Thread.run", "UpDown$$Lambda.run", "UpDown.lambda$main$0", "UpDown.around", "UpDown.back"];
+    ["java.lang.Thread.run", "UpDown$$Lambda.run", "UpDown.lambda$main$0", AROUND, "UpDown.back"];
+const AROUND: &str = "UpDown.around";
 const DOWN: usize = 9;
 /// Frames of Java that `Walk deep` begins with.
 const OUTER: [&str; 3] = ["java.lang.Thread.run", "Walk$$Lambda.run", "Walk.lambda$main$0"];
@@ -75,36 +76,32 @@ pub fn is_java(stack: &Stack, by_frame_pointers: bool) -> bool {
 }
 
 /// `Walk deep 20`, wherever it was interrupted: the thread's frames, the calls of `deep`, and below the last one `leaf` and what
-/// that calls, or below any one its lambda, which the interpreter calls by a method handle. Nothing is nameless.
+/// that calls, or below any one its lambda, which the interpreter calls by a method handle. Before them it compares strings.
 pub fn is_walk(stack: &Stack) -> bool {
     let names: Vec<&str> = stack.java().into_iter().map(|frame| frame.name.as_str()).collect();
     let Some(rest) = names.strip_prefix(&OUTER) else { return false };
     let deep = rest.iter().take_while(|name| **name == "Walk.deep").count();
-    let leads_on = match rest.get(deep..).unwrap_or_default() {
-        [] => true,
-        ["Walk.leaf"] | ["Walk.leaf", "java.util.Arrays.hashCode"] => deep == CALLS + 1,
-        lambda => {
-            let of_lambda = |name: &&str| {
-                name.contains("Lambda") || name.contains("lambda$") || name.starts_with("java.lang.invoke.")
-            };
-            deep > 0 && lambda.iter().all(of_lambda)
-        }
+    let all = |names: &[&str], some: &[&str]| {
+        names.iter().all(|name| some.iter().any(|part| name.starts_with(part)))
     };
-    let leaf = stack.user().next_back().is_some_and(|leaf| leaf.is_java() || leaf.kind == "stub");
-    stack.is_rooted() && (1..=CALLS + 1).contains(&deep) && leads_on && leaf
+    let leads_on = match rest.get(deep..).unwrap_or_default() {
+        ["Walk.leaf"] | ["Walk.leaf", "java.util.Arrays.hashCode"] => deep == CALLS + 1,
+        strings if deep == 0 => all(strings, &["java.lang.String"]),
+        lambda => all(lambda, &["Walk$$Lambda", "Walk.lambda$deep", "java.lang.invoke."]),
+    };
+    stack.is_rooted() && deep <= CALLS + 1 && leads_on
 }
 
-/// `UpDown`: Java, the C that it calls, and the Java that this calls.
+/// `UpDown`, likewise: Java, the C that it calls, and the Java that this calls. A call that is inlined into the one before it may be
+/// one too many, where the leaf has no debug info of its own.
 pub fn is_up_and_down(stack: &Stack) -> bool {
     let names: Vec<&str> = stack.java().into_iter().map(|frame| frame.name.as_str()).collect();
-    let Some(down) = names.strip_prefix(&UP) else { return false };
-    let native = names_of_all(stack).skip_while(|name| *name != "UpDown.around").nth(1);
+    let (up, down) = names.split_at(names.len().min(UP.len()));
+    let mut behind = stack.user().map(|frame| frame.name.as_str()).skip_while(|name| *name != AROUND);
     stack.is_rooted()
-        && native == Some("Java_UpDown_around")
-        && down.len() == DOWN
+        && up.len() >= OUTER.len()
+        && UP.starts_with(up)
+        && (up.len() < UP.len() || behind.nth(1) == Some("Java_UpDown_around"))
+        && down.len() <= DOWN + 1
         && down.iter().all(|name| *name == "UpDown.down")
-}
-
-fn names_of_all(stack: &Stack) -> impl Iterator<Item = &str> {
-    stack.user().map(|frame| frame.name.as_str())
 }
