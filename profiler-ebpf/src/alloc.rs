@@ -63,7 +63,7 @@ unsafe fn sample(ctx: &ProbeContext, scratch: *mut Scratch, class: u64, weight: 
         fresh(scratch, pid, SampleKindTag::Alloc, weight);
         let walk = &mut (*scratch).walk;
         (walk.kernel_frames, walk.taken_ns) = (0, now);
-        match regs::from_uprobe(ctx.regs.cast()) {
+        match regs::from_uprobe(ctx.regs.cast(), addr_of_mut!((*scratch).fetched).cast()) {
             Ok(registers) => {
                 begin(scratch, &registers);
                 prepare(scratch, (pid, tid), now);

@@ -28,6 +28,8 @@ pub use record::{
     BoundRecord, PauseRecord, RecordHeader, RecordKind, SampleRecord, StackRecord, TaskRecord, ThreadRecord,
     UserFrame, WaitRecord,
 };
+#[cfg(emberscope_arch = "aarch64")]
+pub use runtime::hotspot_arm64;
 pub use runtime::{
     ClassWordKind, CodeFields, CodeHeap, EvalRange, Field, FieldKind, Grouping, InstructionKind,
     JavaFrameTag, JvmLayout, LockLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, MAX_EVAL_RANGES,

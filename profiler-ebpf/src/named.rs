@@ -26,7 +26,7 @@ use aya_ebpf::macros::{perf_event, tracepoint};
 use aya_ebpf::programs::{PerfEventContext, TracePointContext};
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{
-    Counter, DropReason, MAX_NAMED_EVENTS, NAMED_GAP_NS, SampleKindTag, StackEnd, arch::Start,
+    Counter, DropReason, MAX_NAMED_EVENTS, NAMED_GAP_NS, SampleKindTag, StackEnd, arch::Taken,
 };
 
 /// What is kept of a slot on a CPU.
@@ -53,7 +53,7 @@ macro_rules! slot {
         #[perf_event]
         pub fn $event(ctx: PerfEventContext) -> u32 {
             met(&ctx, $slot, every($slot), |scratch| {
-                if regs::in_kernel(ctx.ctx) { of_task(scratch) } else { regs::from_event(ctx.ctx) }
+                if regs::in_kernel(ctx.ctx) { of_task(scratch) } else { of_event(&ctx, scratch) }
             });
             0
         }
@@ -73,9 +73,16 @@ fn every(slot: u32) -> u64 {
 
 /// The registers with which the current thread came into the kernel.
 #[inline(always)]
-pub fn of_task(scratch: *mut Scratch) -> Result<Start, StackEnd> {
+pub fn of_task(scratch: *mut Scratch) -> Result<Taken, StackEnd> {
     // SAFETY: this CPU's scratch, of which nothing was fetched yet.
     unsafe { regs::from_task(addr_of_mut!((*scratch).fetched).cast()) }
+}
+
+/// Those of an event that hit user mode.
+#[inline(always)]
+fn of_event(ctx: &PerfEventContext, scratch: *mut Scratch) -> Result<Taken, StackEnd> {
+    // SAFETY: as above.
+    unsafe { regs::from_event(ctx.ctx, addr_of_mut!((*scratch).fetched).cast()) }
 }
 
 /// One more event on this CPU, of which there is a sample each so many: what the sample weighs that is to be taken; 0: none is.
@@ -101,7 +108,7 @@ fn met<C: EbpfContext>(
     ctx: &C,
     slot: u32,
     weight: u64,
-    registers: impl FnOnce(*mut Scratch) -> Result<Start, StackEnd>,
+    registers: impl FnOnce(*mut Scratch) -> Result<Taken, StackEnd>,
 ) {
     let kind = u64::from(slot) << 16;
     // SAFETY: the walk has ended.
@@ -117,7 +124,7 @@ fn met<C: EbpfContext>(
 pub fn walk<C: EbpfContext>(
     ctx: &C,
     kind: SampleKindTag,
-    registers: impl FnOnce(*mut Scratch) -> Result<Start, StackEnd>,
+    registers: impl FnOnce(*mut Scratch) -> Result<Taken, StackEnd>,
     then: impl FnOnce(*mut Scratch),
 ) {
     let Some(counts) = Counts::of_this_cpu() else { return };

@@ -57,7 +57,7 @@ reasons! {
         NoUnwindRow = 22, "no_unwind_row", "The file's unwind information leaves this address out, and its frame pointer led nowhere.";
         RuleNotSupported = 23, "unwind_rule_unsupported", "The unwind rule of this address needs a register that the walker does not follow.";
         BadNativeFrame = 24, "bad_native_frame", "A native frame does not fit its unwind rule: a frame below it was read wrongly.";
-        ArchUnsupported = 25, "arch_unsupported", "The walker does not support frames of this kind on this processor yet: on arm64 those of Java and of 32-bit programs.";
+        ArchUnsupported = 25, "arch_unsupported", "The walker does not support frames of this kind on this processor: on arm64 those of 32-bit programs.";
     }
 }
 

@@ -13,7 +13,7 @@ use aya_ebpf::helpers::generated::{
 use core::ffi::c_void;
 use core::ptr::{addr_of, read_volatile};
 use profiler_ebpf::StackEnd;
-use profiler_ebpf::arch::{self, SavedRegisters, Start};
+use profiler_ebpf::arch::{self, SavedRegisters, Taken};
 
 /// `PF_KTHREAD` (include/linux/sched.h).
 const PF_KTHREAD: u32 = 0x0020_0000;
@@ -25,21 +25,32 @@ pub fn in_kernel(ctx: *const bpf_perf_event_data) -> bool {
     unsafe { !arch::is_user(addr_of!((*ctx).regs)) }
 }
 
-/// Registers of an event that hit user mode.
+/// Registers of an event that hit user mode; some architectures copy them to `copy`.
+///
+/// # Safety
+/// `copy` may be written.
 #[inline(always)]
-pub fn from_event(ctx: *const bpf_perf_event_data) -> Result<Start, StackEnd> {
+pub unsafe fn from_event(
+    ctx: *const bpf_perf_event_data,
+    copy: *mut SavedRegisters,
+) -> Result<Taken, StackEnd> {
     // SAFETY: as above; perf_event programs may read the context only in whole words.
     unsafe {
         let regs = addr_of!((*ctx).regs);
-        if arch::is_foreign(regs) { Err(StackEnd::ArchUnsupported) } else { Ok(arch::of_event(regs)) }
+        if arch::is_foreign(regs) { Err(StackEnd::ArchUnsupported) } else { Ok(arch::of_event(regs, copy)) }
     }
 }
 
-/// Registers of a uprobe, at the instruction that it is on.
+/// Registers of a uprobe, at the instruction that it is on; likewise.
+///
+/// # Safety
+/// `copy` may be written.
 #[inline(always)]
-pub fn from_uprobe(regs: *const SavedRegisters) -> Result<Start, StackEnd> {
+pub unsafe fn from_uprobe(regs: *const SavedRegisters, copy: *mut SavedRegisters) -> Result<Taken, StackEnd> {
     // SAFETY: the context is valid for the program's run; the verifier checks each access.
-    unsafe { if arch::is_foreign(regs) { Err(StackEnd::ArchUnsupported) } else { Ok(arch::of_event(regs)) } }
+    unsafe {
+        if arch::is_foreign(regs) { Err(StackEnd::ArchUnsupported) } else { Ok(arch::of_event(regs, copy)) }
+    }
 }
 
 /// Registers with which the current thread entered the kernel, or why there are none. All of them are copied to
@@ -48,7 +59,7 @@ pub fn from_uprobe(regs: *const SavedRegisters) -> Result<Start, StackEnd> {
 /// # Safety
 /// `copy` may be written.
 #[inline(always)]
-pub unsafe fn from_task(copy: *mut SavedRegisters) -> Result<Start, StackEnd> {
+pub unsafe fn from_task(copy: *mut SavedRegisters) -> Result<Taken, StackEnd> {
     if HAS_TASK_PT_REGS.load() == 0 {
         return Err(StackEnd::NoUserRegisters);
     }
@@ -70,7 +81,7 @@ pub unsafe fn from_task(copy: *mut SavedRegisters) -> Result<Start, StackEnd> {
         let start = arch::of_task(regs);
         // A worker thread of io_uring or vhost has no PF_KTHREAD, but no user code either: copy_thread()
         // clears its pc.
-        if !arch::is_user(regs) || start.pc == 0 {
+        if !arch::is_user(regs) || start.pc() == 0 {
             return Err(StackEnd::KernelThread);
         }
         if arch::is_foreign(regs) {

@@ -98,12 +98,13 @@ fn run<const HOW: u32>(ctx: &PerfEventContext, kind: SampleKindTag, weight: u64)
         let in_kernel = regs::in_kernel(ctx.ctx);
         fresh(scratch, pid, kind, weight);
         let walk = &mut (*scratch).walk;
+        // Nothing was fetched yet.
+        let copy = addr_of_mut!((*scratch).fetched).cast();
         let registers = if in_kernel {
             kernel_stack(ctx, scratch);
-            // Nothing was fetched yet.
-            regs::from_task(addr_of_mut!((*scratch).fetched).cast())
+            regs::from_task(copy)
         } else {
-            regs::from_event(ctx.ctx)
+            regs::from_event(ctx.ctx, copy)
         };
         (walk.kernel_frames, walk.taken_ns) = (walk.words, now);
         match registers {

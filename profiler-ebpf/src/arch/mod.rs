@@ -6,8 +6,8 @@
 //! architecture's name.
 //!
 //! Each gives: [`NAME`], [`USER_END`], [`LINK_REGISTER`], [`code_address`], [`frameless`], [`Registers`],
-//! [`SIGNAL_BELOW`], [`SIGNAL_BYTES`] and [`interrupted`]; for the programs also `SavedRegisters`, `is_user`, `is_foreign`, `of_event`, `of_task`,
-//! `system_call`, `stack_pointer` and `moves_bytes`.
+//! [`SIGNAL_BELOW`], [`SIGNAL_BYTES`] and [`interrupted`]; for the programs also `SavedRegisters`, `Taken`, `is_user`, `is_foreign`, `of_event`,
+//! `of_task`, `system_call`, `stack_pointer` and `moves_bytes`.
 
 // Its decoding of instructions and words is tested wherever the tests run.
 #[cfg_attr(all(test, not(emberscope_arch = "aarch64")), allow(dead_code, unused_imports))]

@@ -7,6 +7,10 @@
 
 mod cpython;
 mod hotspot;
+// Its decoding of instructions is tested wherever the tests run.
+#[cfg_attr(all(test, not(emberscope_arch = "aarch64")), allow(dead_code))]
+#[cfg(any(test, emberscope_arch = "aarch64"))]
+pub mod hotspot_arm64;
 mod locks;
 mod strings;
 

@@ -28,7 +28,7 @@ use crate::threads;
 use aya_ebpf::helpers::generated::bpf_loop;
 use core::ffi::c_void;
 use core::ptr::{addr_of_mut, null_mut};
-use profiler_ebpf::arch::{LINK_REGISTER, Start};
+use profiler_ebpf::arch::{LINK_REGISTER, Taken};
 use profiler_ebpf::{MAX_FRAMES_WITH_PYTHON, MAX_USER_FRAMES, MAX_USER_FRAMES_BOUNDED, StackEnd, UserFrame};
 use stack::FIRST_FETCH_BYTES;
 pub use stack::{at_most, checked};
@@ -63,17 +63,17 @@ fn mix_frame(hash: u64, value: u64, second: u64) -> u64 {
 /// Where the last frame of `body` is.
 const LAST_FRAME: u64 = BODY_WORDS as u64 - 2;
 
-/// Ready to walk from `start`.
+/// Ready to walk from there.
 ///
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(always)]
-pub unsafe fn begin(scratch: *mut Scratch, start: &Start) {
+pub unsafe fn begin(scratch: *mut Scratch, start: &Taken) {
     // SAFETY: valid by contract; the verifier checks each access.
     unsafe {
         let walk = &mut (*scratch).walk;
-        (walk.pc, walk.sp, walk.fp, walk.leaf) = (start.pc, start.sp, start.fp, 1);
-        walk.registers = start.registers;
+        start.put([&mut walk.pc, &mut walk.sp, &mut walk.fp], &mut walk.registers);
+        walk.leaf = 1;
         (walk.base, walk.limit, walk.budget) = (0, 0, FIRST_FETCH_BYTES);
         (walk.low, walk.high, walk.guessed) = (0, 0, 0);
         (walk.most, walk.runtime, walk.python.follows) = (MAX_USER_FRAMES as u64, 0, 0);

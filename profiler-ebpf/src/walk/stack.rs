@@ -122,9 +122,10 @@ pub unsafe fn fetch(scratch: *mut Scratch, address: u64, least: u64) -> bool {
         }
         let buffer = addr_of_mut!((*scratch).fetched).cast::<c_void>();
         let read = bpf_probe_read_user(buffer, checked(len as u64) as u32, address as *const c_void) == 0;
-        // What was not read is in nobody's reach.
-        walk.limit = if read { bytes - PAIR } else { 0 };
-        if !read {
+        // What was not read is in nobody's reach: the limit is 0 already. (Two zeros here would be a call of memset.)
+        if read {
+            walk.limit = bytes - PAIR;
+        } else {
             walk.base = 0;
         }
         read

@@ -7,8 +7,8 @@
 //! (0 until then), so a layout of a JVM that has just started is to be read once more.
 
 use super::libjvm::{CONT_ENTRY_RETURN, CONT_RETURN_BARRIER};
+use super::slots::{BCP_SLOT, BCP_SLOT_JDK8};
 use super::vm_structs::VmStructs;
-use super::x86_64::BCP_SLOTS;
 use super::{Counters, Jvm, JvmProblem, View};
 use emberscope_target::memory::{Memory, at};
 use profiler_ebpf::arch::USER_END;
@@ -72,7 +72,7 @@ pub fn from_tables<M: Memory>(
         block_header: block_header as u8,
         block_used: block_used as u8,
         // The array of heaps came with JDK 9.
-        bcp_slot: if vm.address("CodeCache::_heap").is_some() { BCP_SLOTS.jdk8 } else { BCP_SLOTS.since_9 },
+        bcp_slot: if vm.address("CodeCache::_heap").is_some() { BCP_SLOT_JDK8 } else { BCP_SLOT },
         head_bytes: 0,
         pad: 0,
         name: fields.must("CodeBlob::_name")?,

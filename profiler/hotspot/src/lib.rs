@@ -7,6 +7,8 @@
 //! for the target's memory, at most a second unless that lies on a file system of its own making: give
 //! them a thread of their own.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 mod code_layout;
 #[cfg(test)]
 mod fake;
@@ -27,7 +29,13 @@ mod threads;
 mod tids;
 mod unloads;
 pub mod vm_structs;
+#[cfg(target_arch = "x86_64")]
 mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+use aarch64 as slots;
+#[cfg(target_arch = "x86_64")]
+use x86_64 as slots;
 
 pub use code_layout::layout;
 use emberscope_model::{StringLayout, Tid};

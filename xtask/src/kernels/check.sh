@@ -1,4 +1,4 @@
-# Runs the daemon beside programs of known stacks and leaves what it says in $OUT. In: MODE (full, native: without Java, or
+# Runs the daemon beside programs of known stacks and leaves what it says in $OUT. In: MODE (full, java: JVMs of many kinds, or
 # quick), and where things are; the defaults are the guest's. Out: files, and lines `fact NAME=VALUE` in $OUT/facts. Judges
 # nothing.
 : "${MODE:=full}" "${OUT:=/tmp/out}" "${WORK:=/tmp/work}" "${TOOLS:=/tools}" "${JAVA:=/jdk/bin/java}" "${PORT:=4099}"
@@ -57,22 +57,40 @@ fact daemon "$(uptime_of)"
 "$TOOLS/spin" 20 thread >/dev/null &
 started="$started $!"
 fact native $!
-"$TOOLS/spin" syscall >/dev/null &
-started="$started $!"
-fact syscall $!
-if [ "$MODE" = full ]; then
-    # Calls that are not inlined are frames in whatever way they are walked.
-    walk() { exec "$JAVA" -Xmx128m -XX:+UseSerialGC -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,Walk::* "$@"; }
-    (walk -cp "$TOOLS" Walk deep 20) >"$WORK/java" 2>&1 &
+[ "$MODE" = java ] || {
+    "$TOOLS/spin" syscall >/dev/null &
     started="$started $!"
-    fact java $!
-    (walk -XX:+PreserveFramePointer -cp "$TOOLS" Walk deep 20) >"$WORK/javafp" 2>&1 &
+    fact syscall $!
+}
+jvms=
+# jvm NAME FLAGS.. CLASS ARGUMENTS..: starts a JVM, of which NAME is a fact. Some of them on an emulated CPU leave the daemon little.
+jvm() {
+    name=$1
+    shift
+    (exec nice -n 5 "$JAVA" -Xmx128m -XX:+UseSerialGC -XX:CompileCommand=quiet -cp "$TOOLS" "$@") >"$WORK/$name" 2>&1 &
     started="$started $!"
-    fact javafp $!
-    ready() { grep -q ready "$WORK/java" && grep -q ready "$WORK/javafp"; }
-    wait_for 300 ready || { fact java_late yes; cat "$WORK/java" "$WORK/javafp" >"$OUT/java.log"; }
-fi
-# Until all is compiled, and the native program's files have tables; then some windows of it.
+    fact "$name" $!
+    jvms="$jvms $WORK/$name"
+}
+# Calls that are not inlined are frames in whatever way they are walked.
+apart=-XX:CompileCommand=dontinline,Walk::*
+case $MODE in
+full)
+    jvm java "$apart" Walk deep 20
+    jvm javafp "$apart" -XX:+PreserveFramePointer Walk deep 20
+    ;;
+java)
+    jvm compiled -Xcomp -XX:CompileCommand=compileonly,Walk::* "$apart" Walk deep 20
+    jvm interpreted -Xint Walk deep 20
+    jvm mixed -XX:CompileCommand=exclude,Walk::deep "$apart" Walk deep 20
+    jvm inlined Walk deep 20
+    jvm jni UpDown "$TOOLS/libupdown.so"
+    ;;
+esac
+ready() { for log in $jvms; do grep -q ready "$log" || return 1; done; }
+wait_for 300 ready || { fact java_late yes; cat $jvms >"$OUT/java.log"; }
+# Until all is compiled, and the native program's files have tables, which takes longer beside five JVMs; then some windows of it.
+[ "$MODE" != java ] || sleep 20
 sleep 12
 from=$(($(date +%s) + 5))
 sleep 30

@@ -4,7 +4,7 @@
 
 use super::Mode;
 use super::outcome::Outcome;
-use super::programs::{interrupted, is_java, is_native, names};
+use super::programs::{interrupted, is_java, is_native, is_up_and_down, is_walk, names};
 use crate::oracle::stack::{Frame, Stack};
 use std::fmt;
 
@@ -81,6 +81,8 @@ pub struct Verdict {
     pub java: Option<Java>,
     /// The same with -XX:+PreserveFramePointer.
     pub frame_pointers: Option<Share>,
+    /// JVMs of many kinds, by the names of their facts; none: not asked.
+    pub jvms: Vec<(&'static str, Share)>,
     /// Names of threads come by a probe.
     pub names: bool,
     /// Check and sentence of what the doctor finds lacking in the kernel.
@@ -105,6 +107,16 @@ const OF_KERNEL: [&str; 12] = [
     "thread accounts",
     "task iterator",
     "kptr restrict",
+];
+
+/// A program of the mode [`Mode::Java`], and what its stacks are.
+type Kind = (&'static str, fn(&Stack) -> bool);
+const KINDS: [Kind; 5] = [
+    ("compiled", is_walk),
+    ("interpreted", is_walk),
+    ("mixed", is_walk),
+    ("inlined", is_walk),
+    ("jni", is_up_and_down),
 ];
 
 /// Judges what the mode runs.
@@ -137,9 +149,11 @@ pub fn judge(outcome: &Outcome, mode: Mode) -> Verdict {
     if mode == Mode::Quick {
         return verdict;
     }
-    syscalls(outcome, &mut verdict);
     if mode == Mode::Full {
+        syscalls(outcome, &mut verdict);
         java(outcome, &mut verdict);
+    } else {
+        kinds(outcome, &mut verdict);
     }
     if outcome.fact("stopped") != Some("0") {
         verdict.failures.push("the daemon did not end well when it was asked to".to_owned());
@@ -201,6 +215,15 @@ fn java(outcome: &Outcome, verdict: &mut Verdict) {
     let share = Share::of(&outcome.of("javafp"), counts, |stack| is_java(stack, pointers));
     verdict.expect("Java stacks with frame pointers", &share);
     verdict.frame_pointers = Some(share);
+}
+
+/// Programs in Java that are run in many ways: each sample that was taken in Java is judged.
+fn kinds(outcome: &Outcome, verdict: &mut Verdict) {
+    for (name, right) in KINDS {
+        let share = Share::of(&outcome.of(name), Stack::has_java_leaf, right);
+        verdict.expect(&format!("stacks of the JVM {name:?}"), &share);
+        verdict.jvms.push((name, share));
+    }
 }
 
 fn lacks(outcome: &Outcome) -> Vec<(String, String)> {

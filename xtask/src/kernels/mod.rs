@@ -55,11 +55,14 @@ pub struct Options {
     /// Only the oldest, unless one is named; and only load, attach and sample the native program
     #[arg(long)]
     quick: bool,
+    /// Only JVMs of many kinds: compiled, interpreted, mixed, inlined, and native code between Java's
+    #[arg(long, conflicts_with = "quick")]
+    java: bool,
     /// Read Debian's lists anew, for newer releases
     #[arg(long)]
     update: bool,
     /// Write docs/reference/kernels.md (kernels-arm64.md), when all the usual kernels have run
-    #[arg(long, conflicts_with_all = ["quick", "kernels"])]
+    #[arg(long, conflicts_with_all = ["quick", "java", "kernels"])]
     write_docs: bool,
     /// Take the daemon as it was built last
     #[arg(long)]
@@ -76,8 +79,8 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Full,
-    /// All but programs in Java, whose frames the walker does not know on the architecture.
-    Native,
+    /// JVMs of many kinds beside the native program.
+    Java,
     Quick,
 }
 
@@ -86,15 +89,8 @@ impl Mode {
     const fn word(self) -> &'static str {
         match self {
             Self::Full => "full",
-            Self::Native => "native",
+            Self::Java => "java",
             Self::Quick => "quick",
-        }
-    }
-
-    const fn whole(arch: Arch) -> Self {
-        match arch {
-            Arch::X86_64 => Self::Full,
-            Arch::Arm64 => Self::Native,
         }
     }
 }
@@ -110,7 +106,11 @@ struct Plan<'a> {
 pub fn run(options: &Options) -> Result<()> {
     let own = Arch::own().context("the daemon runs on x86-64 and arm64 only")?;
     let arch = options.arch.unwrap_or(own);
-    let mode = if options.quick { Mode::Quick } else { Mode::whole(arch) };
+    let mode = match (options.quick, options.java) {
+        (true, _) => Mode::Quick,
+        (_, true) => Mode::Java,
+        _ => Mode::Full,
+    };
     let plan = Plan { arch, mode, options };
     let listed = packages::list(arch, options.update);
     if options.list {
@@ -163,7 +163,7 @@ pub fn oldest() -> Result<Option<String>> {
     let arch = Arch::own().context("the daemon runs on x86-64 and arm64 only")?;
     let series = usual(arch).first().map(|series| (*series).to_owned());
     let options = Options { kernels: series.into_iter().collect(), no_build: true, ..Options::default() };
-    let plan = Plan { arch, mode: Mode::whole(arch), options: &options };
+    let plan = Plan { arch, mode: Mode::Full, options: &options };
     let releases = match packages::list(arch, false) {
         Ok(there) => plan.chosen(&there, &options.kernels)?,
         Err(error) => return Ok(Some(format!("{error:#}"))),
@@ -204,7 +204,7 @@ impl Plan<'_> {
             true => build::binary(self.arch),
             false => build::run_for(self.arch)?,
         };
-        let jdk = if self.mode == Mode::Full { Some(jdk::ensure()?.home) } else { None };
+        let jdk = if self.mode == Mode::Quick { None } else { Some(jdk::ensure()?.home) };
         let dir = self.dir();
         std::fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
         let system = system::make(&dir, self.arch, &binary, jdk.as_deref())?;

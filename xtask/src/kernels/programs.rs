@@ -7,6 +7,13 @@ use crate::oracle::stack::{Frame, Stack};
 
 /// Calls of `down`, and of `deep` less one.
 const CALLS: usize = 20;
+/// Of `UpDown`: the thread's frames, C and what it calls; then so many calls of `down`.
+const UP: [&str; 5] =
+    ["java.lang.Thread.run", "UpDown$$Lambda.run", "UpDown.lambda$main$0", AROUND, "UpDown.back"];
+const AROUND: &str = "UpDown.around";
+const DOWN: usize = 9;
+/// Frames of Java that `Walk deep` begins with.
+const OUTER: [&str; 3] = ["java.lang.Thread.run", "Walk$$Lambda.run", "Walk.lambda$main$0"];
 
 /// In the kernel for an interrupt and not for a system call.
 pub fn interrupted(stack: &Stack) -> bool {
@@ -50,7 +57,6 @@ pub fn is_native(stack: &Stack) -> bool {
 /// calls the last is one of deep. By frame pointers interpreted frames have no names, and others none until a perf map
 /// has them: then it is the whole depth that tells. What leaf calls (Arrays.hashCode) is one more.
 pub fn is_java(stack: &Stack, by_frame_pointers: bool) -> bool {
-    const OUTER: [&str; 3] = ["java.lang.Thread.run", "Walk$$Lambda.run", "Walk.lambda$main$0"];
     let nameless = |frame: &Frame| by_frame_pointers && frame.is_nameless_java();
     let frames: Vec<&Frame> = stack.user().filter(|frame| frame.is_java() || nameless(frame)).collect();
     let whole = OUTER.len() + CALLS + 2;
@@ -67,4 +73,35 @@ pub fn is_java(stack: &Stack, by_frame_pointers: bool) -> bool {
         && frames.len() > OUTER.len()
         && frames.len() <= whole
         && frames.iter().enumerate().all(|(at, frame)| frame.name == expected(at) || nameless(frame))
+}
+
+/// `Walk deep 20`, wherever it was interrupted: the thread's frames, the calls of `deep`, and below the last one `leaf` and what
+/// that calls, or below any one its lambda, which the interpreter calls by a method handle. Before them it compares strings.
+pub fn is_walk(stack: &Stack) -> bool {
+    let names: Vec<&str> = stack.java().into_iter().map(|frame| frame.name.as_str()).collect();
+    let Some(rest) = names.strip_prefix(&OUTER) else { return false };
+    let deep = rest.iter().take_while(|name| **name == "Walk.deep").count();
+    let all = |names: &[&str], some: &[&str]| {
+        names.iter().all(|name| some.iter().any(|part| name.starts_with(part)))
+    };
+    let leads_on = match rest.get(deep..).unwrap_or_default() {
+        ["Walk.leaf"] | ["Walk.leaf", "java.util.Arrays.hashCode"] => deep == CALLS + 1,
+        strings if deep == 0 => all(strings, &["java.lang.String"]),
+        lambda => all(lambda, &["Walk$$Lambda", "Walk.lambda$deep", "java.lang.invoke."]),
+    };
+    stack.is_rooted() && deep <= CALLS + 1 && leads_on
+}
+
+/// `UpDown`, likewise: Java, the C that it calls, and the Java that this calls. A call that is inlined into the one before it may be
+/// one too many, where the leaf has no debug info of its own.
+pub fn is_up_and_down(stack: &Stack) -> bool {
+    let names: Vec<&str> = stack.java().into_iter().map(|frame| frame.name.as_str()).collect();
+    let (up, down) = names.split_at(names.len().min(UP.len()));
+    let mut behind = stack.user().map(|frame| frame.name.as_str()).skip_while(|name| *name != AROUND);
+    stack.is_rooted()
+        && up.len() >= OUTER.len()
+        && UP.starts_with(up)
+        && (up.len() < UP.len() || behind.nth(1) == Some("Java_UpDown_around"))
+        && down.len() <= DOWN + 1
+        && down.iter().all(|name| *name == "UpDown.down")
 }

@@ -50,6 +50,7 @@ pub fn make(dir: &Path, arch: Arch, binary: &Path, jdk: Option<&Path>) -> Result
     }
     let tools = staged.join("tools");
     write(&staged.join("etc/passwd"), b"root:x:0:0::/tmp:/bin/sh\n")?;
+    write(&staged.join("etc/hosts"), b"127.0.0.1 localhost guest\n")?;
     write(&staged.join("check.sh"), CHECK.as_bytes())?;
     if own {
         copy(&busybox, &staged.join("bin/busybox"))?;
@@ -63,7 +64,7 @@ pub fn make(dir: &Path, arch: Arch, binary: &Path, jdk: Option<&Path>) -> Result
     copy(binary, &tools.join("emberscope"))?;
     let mut programs = vec![tools.join("emberscope"), compile_native(arch, &tools)?];
     if let Some(home) = jdk {
-        compile_java(home, &tools)?;
+        compile_java(home, arch, &tools)?;
         let mut java = Vec::new();
         for part in ["bin", "lib", "conf", "release"].iter().filter(|_| own) {
             copy_tree(&home.join(part), &staged.join("jdk").join(part), &mut java)?;
@@ -97,23 +98,36 @@ fn format(staged: &Path, image: &Path) -> Result<()> {
 /// The native program: on x86-64 every function has a frame pointer, so that it is walked without tables, too; where calls
 /// leave the return address in a register, only those that the compiler wants one for.
 fn compile_native(arch: Arch, tools: &Path) -> Result<PathBuf> {
-    let (compiler, pointers) = match arch {
-        Arch::X86_64 => ("cc", "-fno-omit-frame-pointer"),
-        Arch::Arm64 => ("aarch64-linux-gnu-gcc", "-fomit-frame-pointer"),
+    let pointers = match arch {
+        Arch::X86_64 => "-fno-omit-frame-pointer",
+        Arch::Arm64 => "-fomit-frame-pointer",
     };
     let program = tools.join("spin");
     let source = places::workspace().join("tests/fixtures/spin.c");
-    let mut cc = Command::new(compiler);
+    let mut cc = Command::new(compiler(arch));
     cc.args(C_FLAGS).arg(pointers).arg("-o").arg(&program).arg(source).arg("-ldl");
     compile(&mut cc)?;
     Ok(program)
 }
 
-fn compile_java(home: &Path, tools: &Path) -> Result<()> {
-    let source = places::workspace().join("tests/jobs/Walk.java");
+/// The programs in Java, and the library that one of them calls.
+fn compile_java(home: &Path, arch: Arch, tools: &Path) -> Result<()> {
+    let tests = places::workspace().join("tests");
+    let sources = ["jobs/Walk.java", "jobs/UpDown.java"].map(|source| tests.join(source));
     let mut javac = Command::new(home.join("bin/javac"));
-    javac.args(["-nowarn", "-g", "--release", "8", "-Xlint:-options", "-d"]).arg(tools).arg(source);
-    compile(&mut javac)
+    javac.args(["-nowarn", "-g", "--release", "8", "-Xlint:-options", "-d"]).arg(tools).args(sources);
+    compile(&mut javac)?;
+    let mut cc = Command::new(compiler(arch));
+    let include = home.join("include");
+    cc.args(["-O1", "-shared", "-fPIC", "-I"]).arg(&include).arg("-I").arg(include.join("linux"));
+    compile(cc.arg("-o").arg(tools.join("libupdown.so")).arg(tests.join("fixtures/updown.c")))
+}
+
+const fn compiler(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "cc",
+        Arch::Arm64 => "aarch64-linux-gnu-gcc",
+    }
 }
 
 fn compile(command: &mut Command) -> Result<()> {

@@ -64,6 +64,9 @@ pub fn terminal(rows: &[Row]) -> String {
                 if let Some(Java::FramePointers(why)) = &verdict.java {
                     text += &format!("{}: status says of JVMs: {why}\n", row.name);
                 }
+                for (jvm, share) in &verdict.jvms {
+                    text += &format!("{} JVM {jvm}: {share}\n", row.name);
+                }
                 for (check, says) in &verdict.lacks {
                     text += &format!("{} lacks {check}: {says}\n", row.name);
                 }
@@ -174,7 +177,8 @@ the kernel that it runs on; features are probed for, never versions.
             "Kernels on arm64",
             "\
 Made by `cargo xtask kernels --arch arm64 --write-docs`, which boots Debian's cloud kernels in qemu, by emulation on
-x86-64, loads and attaches the programs there, and samples a native program of known stacks that keeps no frame pointers.
+x86-64, loads and attaches the programs there, and samples a native program that keeps no frame pointers and one in Java, of
+known stacks; with `--java` JVMs of many kinds instead.
 `emberscope doctor` says the same of the kernel that it runs on; features are probed for, never versions.
 ",
         ),

@@ -1,8 +1,8 @@
 //! arm64: a call leaves the return address in x30, x29 leads from frame record to frame record (Procedure Call Standard
 //! for the Arm 64-bit Architecture, 6.4.6: two words, the caller's x29 and x30).
 //!
-//! Frame records are followed, and x30 where the interrupted instruction proves what it holds (`leaf`). HotSpot's frames
-//! and those of 32-bit programs end a walk with `arch_unsupported`.
+//! Frame records are followed, and x30 where the interrupted instruction proves what it holds (`leaf`). Frames of 32-bit
+//! programs end a walk with `arch_unsupported`.
 
 mod leaf;
 #[cfg(target_arch = "bpf")]
@@ -14,7 +14,7 @@ use crate::UnwindRule;
 pub use leaf::{MAX_LEAF_WORDS, call_target, is_outside_frame, leaves_link_alone};
 #[cfg(target_arch = "bpf")]
 pub use saved::{
-    SavedRegisters, is_foreign, is_user, moves_bytes, of_event, of_task, stack_pointer, system_call,
+    SavedRegisters, Taken, is_foreign, is_user, moves_bytes, of_event, of_task, stack_pointer, system_call,
 };
 
 /// As Rust's targets call it.
@@ -53,6 +53,8 @@ pub struct Registers {
     pub lr: u64,
     /// x12.
     pub x12: u64,
+    /// x13.
+    pub x13: u64,
     /// x19.
     pub x19: u64,
     /// x22.
@@ -65,7 +67,7 @@ impl Registers {
     pub const fn link(&self) -> u64 {
         code_address(self.lr)
     }
-    /// The return address of an interpreted frame that is being built, or of an adapter.
+    /// The return address of an adapter.
     #[inline(always)]
     pub const fn popped_return(&self) -> u64 {
         self.link()
@@ -75,10 +77,17 @@ impl Registers {
     pub const fn method(&self) -> u64 {
         self.x12
     }
-    /// The caller's sp, until an interpreted frame has it in its slot. After JDK 17; up to there in x13.
+    /// The caller's sp behind an adapter whose own is `sp`, at most so many bytes above it, where a register has such a number:
+    /// x13 up to JDK 19, x19 from JDK 20 on (sharedRuntime_aarch64.cpp, gen_c2i_adapter).
     #[inline(always)]
-    pub const fn sender_sp(&self) -> u64 {
-        self.x19
+    pub const fn sender_sp(&self, sp: u64, bytes: u64) -> u64 {
+        if self.x13 & 7 == 0 && self.x13.wrapping_sub(sp) <= bytes {
+            self.x13
+        } else if self.x19 & 7 == 0 && self.x19.wrapping_sub(sp) <= bytes {
+            self.x19
+        } else {
+            sp
+        }
     }
     /// The interpreter's bytecode pointer, once there is a frame.
     #[inline(always)]
@@ -98,7 +107,7 @@ const FIRST: u64 = 12;
 #[inline(always)]
 pub fn interrupted(word: impl Fn(u64) -> u64) -> Start<Registers> {
     let x = |register: u64| word((register - FIRST) * 8);
-    let registers = Registers { lr: x(30), x12: x(12), x19: x(19), x22: x(22) };
+    let registers = Registers { lr: x(30), x12: x(12), x13: x(13), x19: x(19), x22: x(22) };
     Start { pc: code_address(word(SIGNAL_BELOW + 8)), sp: word(SIGNAL_BELOW), fp: x(29), registers }
 }
 
@@ -119,7 +128,8 @@ mod tests {
     fn a_signals_frame_keeps_registers_side_by_side() {
         let start = interrupted(|bytes| 1012 + bytes / 8);
         assert_eq!((start.fp, start.registers.lr, start.sp, start.pc), (1029, 1030, 1031, 1032));
-        assert_eq!((start.registers.x12, start.registers.x19, start.registers.x22), (1012, 1019, 1022));
+        let found = start.registers;
+        assert_eq!((found.x12, found.x13, found.x19, found.x22), (1012, 1013, 1019, 1022));
         assert_eq!(SIGNAL_BYTES, 21 * 8);
     }
 }

@@ -9,7 +9,7 @@ use crate::{CfaRule, FpRule, PAGE_SHIFT, ReturnRule, UnwindRule};
 
 #[cfg(target_arch = "bpf")]
 pub use saved::{
-    SavedRegisters, is_foreign, is_user, moves_bytes, of_event, of_task, stack_pointer, system_call,
+    SavedRegisters, Taken, is_foreign, is_user, moves_bytes, of_event, of_task, stack_pointer, system_call,
 };
 
 /// As Rust's targets call it.

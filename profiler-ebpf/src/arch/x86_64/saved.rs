@@ -32,12 +32,31 @@ pub unsafe fn is_foreign(_: *const SavedRegisters) -> bool {
     false
 }
 
-/// Registers of an event, whose context programs may read only in whole words.
+/// Registers as a program has them before a walk.
+pub type Taken = Start<Registers>;
+
+impl Taken {
+    /// The next instruction.
+    #[inline(always)]
+    pub fn pc(&self) -> u64 {
+        self.pc
+    }
+
+    /// Puts pc, sp, fp and the others where a walk has them.
+    #[inline(always)]
+    pub fn put(&self, to: [&mut u64; 3], registers: &mut Registers) {
+        let [pc, sp, fp] = to;
+        (*pc, *sp, *fp) = (self.pc, self.sp, self.fp);
+        *registers = self.registers;
+    }
+}
+
+/// Registers of an event, whose context programs may read only in whole words; they are not copied.
 ///
 /// # Safety
 /// As for [`is_user`].
 #[inline(always)]
-pub unsafe fn of_event(regs: *const SavedRegisters) -> Start<Registers> {
+pub unsafe fn of_event(regs: *const SavedRegisters, _: *mut SavedRegisters) -> Taken {
     // SAFETY: by contract; the verifier checks each access.
     unsafe {
         Start {
@@ -55,7 +74,7 @@ pub unsafe fn of_event(regs: *const SavedRegisters) -> Start<Registers> {
 
 /// Registers with which a task entered the kernel.
 #[inline(always)]
-pub fn of_task(regs: &SavedRegisters) -> Start<Registers> {
+pub fn of_task(regs: &SavedRegisters) -> Taken {
     let registers = Registers { ax: regs.rax, bx: regs.rbx, r13: regs.r13 };
     Start { pc: regs.rip, sp: regs.rsp, fp: regs.rbp, registers }
 }

@@ -14,6 +14,7 @@ use crate::walk::state::Rule;
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use core::ffi::c_void;
 use core::ptr::addr_of_mut;
+use profiler_ebpf::arch::LINK_REGISTER;
 use profiler_ebpf::{Field, FieldKind, JavaFrameTag, JvmLayout, MAX_CODE_HEAPS, StackEnd};
 
 /// Blobs that execute take up to 4 (measured on 17 and 25; a tag reaches 254 segments back).
@@ -52,7 +53,7 @@ pub unsafe fn resolve(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
         let blob = &(*scratch).blob;
         let walk = &(*scratch).walk;
         let leaf = walk.leaf != 0;
-        let size = blob.frame_size;
+        let mut size = blob.frame_size;
         let mut in_frame = 0;
         let mut tag = JavaFrameTag::Stub;
         let kind = match blob.name {
@@ -68,6 +69,7 @@ pub unsafe fn resolve(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
                     in_frame = blob.orig_pc / 8 & 0xffff;
                     Kind::Deoptimized as u64
                 } else {
+                    size = leaf::frame_words(scratch, size);
                     Kind::Whole as u64
                 }
             }
@@ -80,11 +82,13 @@ pub unsafe fn resolve(scratch: *mut Scratch, jvm: *const JvmLayout) -> bool {
             STUB_ROUTINES if leaf => leaf::of_stub(scratch, (*jvm).call_stub_return),
             STUB_ROUTINES => Kind::Stub as u64,
             ADAPTERS | METHOD_HANDLES => Kind::Adapter as u64,
+            // Where the link register is not saved otherwise, what they call by is a frame record.
+            JNI_FAST if LINK_REGISTER && !leaf => Kind::Entry as u64,
             JNI_FAST | FLUSH_ICACHE => Kind::ReturnOnTopAny as u64,
             UPCALL => Kind::Entry as u64,
             _ if size == 0 => Kind::ReturnOnTop as u64,
             _ if size > 0xffff => Kind::Stub as u64,
-            _ if leaf => Kind::Body as u64,
+            _ if leaf => leaf::of_runtime(scratch),
             DEOPTIMIZATION | UNCOMMON_TRAP => Kind::Rebuilding as u64,
             _ => Kind::Whole as u64,
         };

@@ -9,6 +9,7 @@ use crate::walk::leaf;
 use crate::walk::recent::ADDRESS;
 use crate::walk::stack::{checked, read};
 use crate::walk::state::Rule;
+use profiler_ebpf::arch::LINK_REGISTER;
 
 /// Methods that are kept of a thread.
 pub(super) const LEAVES: usize = 8;
@@ -45,6 +46,10 @@ pub unsafe fn find(scratch: *mut Scratch) -> bool {
                 if read::<u32>(scratch, id_at) != Some(how as u32) {
                     (*slot).jvm.leaves[i].len = 0;
                     return false;
+                }
+                if LINK_REGISTER {
+                    // What unmakes a frame is known by the frame's size there.
+                    (*scratch).rule.how = how;
                 }
                 let kind = leaf::at_exit(scratch);
                 (*scratch).rule = Rule { what: what | kind << 56, how };

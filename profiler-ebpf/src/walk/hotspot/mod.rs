@@ -2,10 +2,13 @@
 //!
 //! In: what the daemon tells of a JVM ([`maps`]), and the walk with a pc in its code heaps. Out: frames (`steps`) of kind
 //! [`JavaFrameTag`], until code of another kind or an end; and, of a thread that waits, its lock (`locks`). This file is the room's door, for `walk::runtime` alone; what
-//! is x86-64's is in [`x86_64`] and `walk::leaf`.
+//! is an architecture's is in files of its name, here and in `walk::leaf`.
 #![allow(unsafe_code)]
 
+#[cfg(emberscope_arch = "aarch64")]
+mod aarch64;
 mod blob;
+mod frameless;
 mod frames;
 mod interp;
 mod leaves;
@@ -16,7 +19,13 @@ mod search;
 mod state;
 mod steps;
 mod thread_name;
+#[cfg(emberscope_arch = "x86_64")]
 mod x86_64;
+
+#[cfg(emberscope_arch = "aarch64")]
+use aarch64 as slots;
+#[cfg(emberscope_arch = "x86_64")]
+use x86_64 as slots;
 
 use super::cache::FRESH;
 use super::stack::read;
@@ -28,7 +37,8 @@ use maps::JVMS;
 use profiler_ebpf::{JavaFrameTag, JvmLayout, RuntimeHead};
 
 pub use locks::{noted, tell};
-pub use state::{Blob, CODE_BYTES, HEAD_WORDS, Kind, Known};
+pub use slots::CODE_BYTES;
+pub use state::{Blob, HEAD_WORDS, Kind, Known};
 pub use steps::steps;
 
 /// How long frames of the last walk are believed at most, in units of 2^20 ns.
@@ -92,7 +102,7 @@ pub fn look_up(slot: &mut Slot, pid: u32) -> Option<RuntimeHead> {
     let jvm: &JvmLayout = unsafe { &*jvm };
     (slot.unloads_at, slot.compiles_at) = (jvm.unloads, jvm.compiles);
     slot.known.interpreter = jvm.interpreter_low;
-    slot.known.places = state::Places::of(jvm, x86_64::bcp_slot(jvm));
+    slot.known.places = state::Places::of(jvm, slots::bcp_slot(jvm));
     slot.known.entry = jvm.call_stub_return;
     slot.known.barrier = jvm.cont_return_barrier;
     Some(jvm.head)

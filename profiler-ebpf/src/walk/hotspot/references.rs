@@ -12,9 +12,13 @@ pub fn object(handle: u64) -> Option<u64> {
     word(handle & !HANDLE_TAG)
 }
 
-/// The address in a reference of generational ZGC (`ZPointerLoadShift`, zAddress.inline.hpp).
+/// The address in a reference of generational ZGC (`ZPointerLoadShift`, zAddress.inline.hpp): above the lowest of four bits that
+/// is set; on arm64 above all of them, whichever that is (zGlobals_aarch64.cpp).
 #[inline(always)]
 pub fn uncoloured(reference: u64) -> u64 {
+    if cfg!(emberscope_arch = "aarch64") {
+        return reference >> 16;
+    }
     let colour = reference >> 12;
     if colour & 1 != 0 {
         reference >> 13

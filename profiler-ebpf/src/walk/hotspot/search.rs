@@ -7,15 +7,17 @@
 #![allow(unsafe_code)]
 
 use super::blob;
+use super::frameless::top;
 use super::frames::frame_bytes;
 use super::interp::MAX_FRAME;
 use super::maps::JVMS;
+use super::slots::FRAME_END;
 use super::steps::{lost, rule};
-use super::x86_64::{CALL, FRAME_END};
 use crate::maps::{FETCH_BYTES, Scratch};
 use crate::walk::stack::{at_most, is_user_address, offset_of, pair, read};
 use crate::walk::{GUESSED, RETURN_ADDRESS, caller, ended, in_code, push};
 use core::ptr::addr_of_mut;
+use profiler_ebpf::arch::code_address;
 use profiler_ebpf::{JavaFrameTag, StackEnd};
 
 /// Words that the interrupted code may have pushed.
@@ -55,12 +57,12 @@ pub unsafe fn body(scratch: *mut Scratch) -> bool {
             addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SAVED>(at)).cast::<u64>();
         let mut i = 0;
         while i < SAVED_WORDS && i < words {
-            let pc = first.add(i as usize + 1).read();
+            let pc = code_address(first.add(i as usize + 1).read());
             if pc.wrapping_sub(low) < heaps {
-                let (rbp, above) = (first.add(i as usize).read(), from + i * 8 + FRAME_END);
+                let (fp, above) = (first.add(i as usize).read(), from + i * 8 + FRAME_END);
                 // A slot of the frame that nothing was written to may have such an address of earlier calls: the
-                // interpreter's frame is where rbp says.
-                if pc.wrapping_sub(interpreter) >= len || rbp.wrapping_sub(above) <= MAX_FRAME {
+                // interpreter's frame is where fp says.
+                if pc.wrapping_sub(interpreter) >= len || fp.wrapping_sub(above) <= MAX_FRAME {
                     break;
                 }
             }
@@ -73,35 +75,12 @@ pub unsafe fn body(scratch: *mut Scratch) -> bool {
             return top(scratch);
         }
         let word = first.add(at_most::<{ SAVED_WORDS - 1 }>(i));
-        let goes_on = caller(scratch, word.add(1).read(), from + i * 8 + FRAME_END, word.read());
+        let goes_on =
+            caller(scratch, code_address(word.add(1).read()), from + i * 8 + FRAME_END, word.read());
         if leaf == 0 && i > 0 {
             (*scratch).walk.guessed = GUESSED;
         }
         goes_on
-    }
-}
-
-/// At the top of the stack: the interrupted frame was not made, or is gone.
-///
-/// # Safety
-/// As for [`body`].
-#[inline(never)]
-pub unsafe fn top(scratch: *mut Scratch) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        let walk = &(*scratch).walk;
-        let (sp, fp, leaf) = (walk.sp, walk.fp, walk.leaf);
-        let Some((first, second)) = pair(scratch, sp) else {
-            return ended(scratch, StackEnd::ReadFailed);
-        };
-        let walk = &(*scratch).walk;
-        if in_code(walk, first) {
-            caller(scratch, first, sp + CALL, fp)
-        } else if leaf != 0 && in_code(walk, second) {
-            caller(scratch, second, sp + FRAME_END, first)
-        } else {
-            ended(scratch, StackEnd::BadJavaCaller)
-        }
     }
 }
 
@@ -134,6 +113,7 @@ pub unsafe fn continuation(scratch: *mut Scratch) -> bool {
         for i in 0..ARGUMENT_STEPS {
             if bytes >= FRAME_END
                 && let Some((_, pc)) = pair(scratch, sp + bytes - FRAME_END + i * 16)
+                && let pc = code_address(pc)
                 && in_code(&(*scratch).walk, pc)
             {
                 // The heaps are large, and what lies on the stack may look like an address in them.

@@ -5,9 +5,6 @@ use profiler_ebpf::{JvmLayout, MAX_BLOB_HEAD};
 /// Words for the head of a blob: with the block's header in front, and one more, as a field's load takes eight bytes.
 pub const HEAD_WORDS: usize = MAX_BLOB_HEAD / 8 + 4;
 
-/// Bytes of code that are looked at: the prologue of a method.
-pub const CODE_BYTES: usize = 64;
-
 /// What a walk needs of a JVM at each step.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -30,7 +27,7 @@ pub struct Known {
 pub struct Places(pub u64);
 
 impl Places {
-    /// The interpreter's bytes of code, the slot of the bytecode pointer (counted from `x86_64::BELOW` words below the
+    /// The interpreter's bytes of code, the slot of the bytecode pointer (counted from `slots::BELOW` words below the
     /// frame pointer), and where a blob has its compile id.
     #[inline(always)]
     pub fn of(jvm: &JvmLayout, bcp_slot: u64) -> Self {
@@ -63,17 +60,17 @@ impl Places {
 #[repr(u64)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A whole frame of the size told: the return address is its last word, rbp the one before.
+    /// A whole frame of the size told: the return address is its last word, the caller's fp the one before.
     Whole = 1,
     /// The same in the interrupted frame, which may have pushed words below.
     Body = 2,
-    /// No frame: the return address is on top of the stack.
+    /// No frame: the return address is on top of the stack, or in the link register.
     ReturnOnTop = 3,
     /// The same, and the caller may be native.
     ReturnOnTopAny = 4,
-    /// rbp was pushed and nothing more.
+    /// fp was pushed, on arm64 behind the return address, and nothing more.
     FpOnTop = 5,
-    /// A whole frame in which rbp is not saved yet.
+    /// A whole frame in which fp is not saved yet; on arm64 the return address neither, or both are loaded again.
     FpLive = 6,
     /// A deoptimised frame: the stack holds the real pc.
     Deoptimized = 7,

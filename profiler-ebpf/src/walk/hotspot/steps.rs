@@ -2,39 +2,35 @@
 //!
 //! In: the walk's registers, with a pc in the JVM's code heaps. Out: frames, until code of another kind or an end.
 //! Compiled frames that the thread's last walk met or whose rule the cache has, interpreted ones, and the call stub
-//! are stepped in a loop with the state in registers; all else goes by `step`, a frame at a time. rbp may hold anything in compiled code: it is restored at each frame, because
+//! are stepped in a loop with the state in registers; all else goes by `step`, a frame at a time. fp may hold anything in compiled code: it is restored at each frame, because
 //! interpreted frames need it, and steers nothing.
 #![allow(unsafe_code)]
 
 use super::maps::JVMS;
 use super::state::Kind;
-use super::{blob, frames, interp, leaves, search, x86_64};
+use super::{blob, frames, interp, leaves, search, slots};
 use crate::maps::Scratch;
 use crate::walk::recent::Banks;
 use crate::walk::stack::{LAST_PAIR, PAIR, at_most, covered, fetch, is_user_address, pair_at};
 use crate::walk::state::Walk;
 use crate::walk::{
-    GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, leaf, mix_frame, push,
+    GUESSED, LAST_FRAME, MAX_FRAME_BYTES, RETURN_ADDRESS, STEPS_A_ROUND, cache, mix_frame, push,
 };
 use core::ptr::addr_of_mut;
+use profiler_ebpf::arch::code_address;
 use profiler_ebpf::{JavaFrameTag, MAX_USER_FRAMES, RuntimeId, StackEnd};
 
 /// In the second word of each frame.
 const RUNTIME: u64 = (RuntimeId::HOTSPOT.0 as u64) << 48;
 
-/// Some steps; false at the end, which is at once where the frames of this architecture are not known.
+/// Some steps; false at the end.
 ///
 /// # Safety
 /// `scratch` is this CPU's scratch.
 #[inline(always)]
 pub unsafe fn steps(scratch: *mut Scratch) -> bool {
     // SAFETY: valid by contract; the verifier checks each access.
-    unsafe {
-        if !leaf::HOTSPOT {
-            return lost(scratch, StackEnd::ArchUnsupported as u64);
-        }
-        if known(scratch) { step(scratch) } else { true }
-    }
+    unsafe { if known(scratch) { step(scratch) } else { true } }
 }
 
 /// Steps through callers that need no look at the JVM's memory but its stack; whether it met something else in the
@@ -65,8 +61,8 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
             }
             let (value, second, next);
             if pc.wrapping_sub(interpreter) < interpreter_len {
-                if !covered(base, limit, fp.wrapping_sub(x86_64::BELOW * 8), x86_64::SLOTS_BYTES) {
-                    wanted = fp.wrapping_sub(x86_64::BELOW * 8);
+                if !covered(base, limit, fp.wrapping_sub(slots::BELOW * 8), slots::SLOTS_BYTES) {
+                    wanted = fp.wrapping_sub(slots::BELOW * 8);
                     break;
                 }
                 let Some((frame, to)) = interp::plain(scratch, (sp, fp), base, (low, high)) else {
@@ -83,12 +79,13 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 if fp.wrapping_sub(sp) > MAX_FRAME_BYTES || fp & 7 != 0 || at > LAST_PAIR {
                     break;
                 }
-                let (rbp, return_address) = pair_at(scratch, at);
+                let (saved_fp, return_address) = pair_at(scratch, at);
+                let return_address = code_address(return_address);
                 if !is_user_address(return_address) {
                     break;
                 }
                 (value, second) = (pc, JavaFrameTag::Stub.word() | RETURN_ADDRESS);
-                next = (return_address, fp + PAIR, rbp);
+                next = (return_address, fp + PAIR, saved_fp);
             } else {
                 let cursor = (*own).cursor;
                 let (bytes, told) = match banks.find(own, (*own).mask, pc, sp) {
@@ -112,13 +109,14 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
                 if at > LAST_PAIR {
                     break;
                 }
-                let (rbp, return_address) = pair_at(scratch, at);
+                let (saved_fp, return_address) = pair_at(scratch, at);
+                let return_address = code_address(return_address);
                 if return_address < low || return_address >= high {
                     break;
                 }
                 banks.keep(own, (*own).mask, (pc, sp), bytes, to_bank(told));
                 (value, second) = (pc, told | RETURN_ADDRESS);
-                next = (return_address, sp + bytes, rbp);
+                next = (return_address, sp + bytes, saved_fp);
             }
             let frame = addr_of_mut!((*scratch).body).cast::<u64>().add(at_most::<LAST_FRAME>(words));
             frame.write(value);
@@ -135,7 +133,7 @@ unsafe fn known(scratch: *mut Scratch) -> bool {
         let walk = &mut (*scratch).walk;
         (walk.pc, walk.sp, walk.fp) = (pc, sp, fp);
         (walk.hash, walk.words, walk.frames) = (hash, words, frames);
-        other && (wanted == 0 || !fetch(scratch, wanted, x86_64::SLOTS_BYTES))
+        other && (wanted == 0 || !fetch(scratch, wanted, slots::SLOTS_BYTES))
     }
 }
 

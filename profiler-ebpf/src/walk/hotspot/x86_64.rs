@@ -25,6 +25,8 @@ pub const MADE: u64 = 16;
 pub const FRAME_END: u64 = 16;
 /// What a call pushes.
 pub const CALL: u64 = 8;
+/// Bytes of code that are looked at: the prologue of a method.
+pub const CODE_BYTES: usize = 64;
 
 /// The slot of the bytecode pointer (at -8, or -7 in JDK 8), counted from [`BELOW`] words below the frame pointer.
 #[inline(always)]

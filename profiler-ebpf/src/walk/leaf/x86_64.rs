@@ -13,8 +13,6 @@ use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use core::ffi::c_void;
 use core::ptr::addr_of_mut;
 
-/// Whether the walker knows HotSpot's frames here.
-pub const HOTSPOT: bool = true;
 /// Bytes of a call stub, and some: it is one of some hundred.
 const CALL_STUB_BYTES: u64 = 1024;
 
@@ -79,6 +77,24 @@ pub unsafe fn of_stub(scratch: *mut Scratch, call_stub_return: u64) -> u64 {
             Kind::Stub as u64
         }
     }
+}
+
+/// For a pc in one of the JVM's routines with a frame: what it pushed is looked for.
+///
+/// # Safety
+/// As for [`of_nmethod`].
+#[inline(always)]
+pub unsafe fn of_runtime(_: *mut Scratch) -> u64 {
+    Kind::Body as u64
+}
+
+/// Words of a method's frame that called: those of the blob's.
+///
+/// # Safety
+/// As for [`of_nmethod`].
+#[inline(always)]
+pub unsafe fn frame_words(_: *mut Scratch, words: u64) -> u64 {
+    words
 }
 
 /// At `offset` bytes behind the verified entry; `Body`: behind the prologue, or it was not found.

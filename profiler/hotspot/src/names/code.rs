@@ -10,6 +10,7 @@
 
 use super::Unnamed;
 use super::blobs::Head;
+use super::flow;
 use super::layout::CodeLayout;
 use super::methods::Method;
 use super::numbers::{self, Scope};
@@ -135,10 +136,10 @@ impl Code {
             return Place::Inside(pc);
         }
         // With debug info for each instruction the entry is at the call's first byte; else its last is as good.
-        let mut before = [0; structure::MAX_CALL];
-        let from = pc.saturating_sub(structure::MAX_CALL as u64);
+        let mut before = [0; flow::MAX_CALL];
+        let from = pc.saturating_sub(flow::MAX_CALL as u64);
         let read = exact && from >= self.head.code.0 && memory.read(from, &mut before).is_ok();
-        let call = if read { structure::call_before(&before) } else { 1 };
+        let call = if read { flow::call_before(&before) } else { 1 };
         Place::Inside(pc.saturating_sub(call))
     }
 
@@ -283,7 +284,7 @@ mod tests {
     }
 
     /// The same wherever it is read.
-    struct Bytes([u8; structure::MAX_CALL]);
+    struct Bytes([u8; flow::MAX_CALL]);
 
     impl Memory for Bytes {
         fn read(&self, _: u64, into: &mut [u8]) -> Result<(), ReadError> {

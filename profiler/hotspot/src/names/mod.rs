@@ -17,6 +17,7 @@ mod facts;
 mod fake;
 #[cfg(test)]
 mod fake_tests;
+mod flow;
 pub mod java_text;
 mod kept;
 mod layout;

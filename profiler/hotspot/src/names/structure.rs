@@ -8,11 +8,11 @@
 //! branches from. A loop may have neither: with the serial and the parallel collector counted loops have no poll
 //! (`LoopStripMiningIter` is 0 there).
 //! Then the traps before it tell, which C2 makes of a loop's checks, else what its end leads to, and where that is the
-//! return the nmethod's own method is all that is known. Made once for an nmethod that was interrupted. x86-64;
-//! elsewhere nothing is told.
+//! return the nmethod's own method is all that is known. Made once for an nmethod that was interrupted. What an instruction
+//! is, `flow` knows.
 
+use super::flow::{self, Flow, Step};
 use super::runs::Runs;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -66,22 +66,19 @@ pub struct Structure {
 impl Structure {
     /// The shape of code whose PcDescs are at these offsets, with these scopes.
     pub fn of(code: &[u8], pcs: &[(u32, u32)]) -> Self {
-        if !cfg!(target_arch = "x86_64") || code.len() as u64 > MAX_CODE {
+        if code.len() as u64 > MAX_CODE {
             return Self::default();
         }
         let (mut loops, mut hints, mut traps) = (Vec::new(), Vec::with_capacity(2 * pcs.len()), Vec::new());
         let (mut back, mut breaks, mut branches) =
             (Vec::new(), Vec::new(), Vec::with_capacity(code.len() / USUAL_BRANCH));
         hints.extend_from_slice(pcs);
-        for instruction in Decoder::with_ip(64, code, 0, DecoderOptions::NONE).iter() {
-            let (target, end) = (instruction.near_branch_target(), instruction.next_ip() as u32);
-            let (conditional, target) = match instruction.flow_control() {
-                FlowControl::ConditionalBranch => (true, target),
-                FlowControl::UnconditionalBranch => (false, target),
-                FlowControl::Return | FlowControl::IndirectBranch | FlowControl::Exception => {
-                    (false, u64::MAX)
-                }
-                _ => continue,
+        for Step { end, flow } in flow::steps(code, 0) {
+            let (conditional, target) = match flow {
+                Flow::Conditional(target) => (true, target),
+                Flow::Jump(target) => (false, target),
+                Flow::Away => (false, u64::MAX),
+                Flow::Next | Flow::Call => continue,
             };
             let target = if target < code.len() as u64 { target as u32 } else { AWAY };
             branches.push(Branch { end, target, conditional });
@@ -188,32 +185,6 @@ impl Structure {
     }
 }
 
-/// Bytes of the longest call of a leaf routine: C2 clears the upper halves of vector registers first (`vzeroupper`),
-/// and where the routine is too far away loads its address (`CallLeafDirect` and `Java_To_Runtime`, x86_64.ad, JDK 8 to
-/// 25).
-pub const MAX_CALL: usize = 16;
-
-/// How many of these bytes, which end where a call returns, are that call's; 1 where it is of another form.
-pub fn call_before(bytes: &[u8; MAX_CALL]) -> u64 {
-    if !cfg!(target_arch = "x86_64") {
-        return 1;
-    }
-    let len = match bytes {
-        // call rel32
-        [.., 0xe8, _, _, _, _] => 5,
-        // mov r10, imm64; call r10
-        [_, _, _, 0x49, 0xba, .., 0x41, 0xff, 0xd2] => 13,
-        // call r8 to r15
-        [.., 0x41, 0xff, 0xd0..=0xd7] => 3,
-        // call rax to rdi
-        [.., 0xff, 0xd0..=0xd7] => 2,
-        _ => return 1,
-    };
-    // vzeroupper
-    let cleared = bytes.get(..MAX_CALL - len).is_some_and(|before| before.ends_with(&[0xc5, 0xf8, 0x77]));
-    len as u64 + if cleared { 3 } else { 0 }
-}
-
 /// Sorts loops, the smallest first.
 fn sort_loops(loops: &mut Vec<(u32, u32)>) {
     loops.sort_by_key(|(from, to)| (to - from, *from));
@@ -254,17 +225,10 @@ fn leads_to(branches: &[Branch], from: u32, to: u32) -> bool {
 /// The scope of the call that the code at `target` leads to without a branch.
 fn trap(code: &[u8], target: u64, pcs: &[(u32, u32)]) -> Option<u32> {
     let rest = code.get(target as usize..)?;
-    let mut decoder = Decoder::with_ip(64, rest, target, DecoderOptions::NONE);
-    let mut instruction = Instruction::default();
-    for _ in 0..MAX_SETUP {
-        if !decoder.can_decode() {
-            return None;
-        }
-        decoder.decode_out(&mut instruction);
-        match instruction.flow_control() {
-            FlowControl::Next => {}
-            FlowControl::Call | FlowControl::IndirectCall => {
-                let end = u32::try_from(instruction.next_ip()).ok()?;
+    for Step { end, flow } in flow::steps(rest, target).take(MAX_SETUP) {
+        match flow {
+            Flow::Next => {}
+            Flow::Call => {
                 let at = pcs.binary_search_by_key(&end, |(at, _)| *at).ok()?;
                 // A trap does not come back: what follows is a halt or the next one's set-up, never more of this.
                 return pcs.get(at).map(|(_, scope)| *scope);

@@ -142,11 +142,27 @@ fn quick_judges_the_native_program_alone() {
 }
 
 #[test]
-fn without_java_all_else_is_judged() {
+fn jvms_of_many_kinds_are_judged_by_all_their_samples() {
     let mut outcome = good(true);
-    outcome.stacks.truncate(3);
-    let verdict = judge(&outcome, Mode::Native);
-    assert!(verdict.failures.is_empty() && verdict.both.is_some() && verdict.java.is_none());
-    outcome.stacks.pop();
-    assert_eq!(judge(&outcome, Mode::Native).failures.len(), 2);
+    let up = ["java.lang.Thread.run", "UpDown$$Lambda.run", "UpDown.lambda$main$0", "UpDown.around"];
+    let mut jni = vec![("native", "thread_native_entry(Thread*)")];
+    jni.extend(up.map(|name| ("java", name)));
+    jni.extend([("native", "Java_UpDown_around"), ("native", "jni_invoke_static"), ("java", "UpDown.back")]);
+    jni.extend([("java", "UpDown.down"); 9]);
+    for (at, name) in ["compiled", "interpreted", "mixed", "inlined"].into_iter().enumerate() {
+        outcome.facts.insert(name.into(), format!("{}", 10 + at));
+        outcome.stacks.push(stack(10 + at as u32, 50, &java(RUN, 21)));
+    }
+    outcome.facts.insert("jni".into(), "20".into());
+    outcome.stacks.push(stack(20, 50, &jni));
+    let verdict = judge(&outcome, Mode::Java);
+    assert_eq!(verdict.failures, Vec::<String>::new());
+    assert_eq!(verdict.jvms.len(), 5);
+    // A call that is missing; the innermost frames alone; C that is not there.
+    let cut = java(RUN, 20);
+    outcome.stacks.push(stack(10, 5, &cut));
+    outcome.stacks.push(stack(11, 5, &cut[5..]));
+    jni.remove(5);
+    outcome.stacks.push(stack(20, 5, &jni));
+    assert_eq!(judge(&outcome, Mode::Java).failures.len(), 3);
 }

@@ -1,16 +1,28 @@
 //! Steps through interpreted frames.
 //!
 //! In: the walk's registers, with a pc in the interpreter. Out: a frame with the method and the bytecode pointer,
-//! and the caller's registers. Where these are in a frame, and in registers while one is built, is in `x86_64`.
+//! and the caller's registers. Where these are in a frame is in `slots`; in registers while one is built, in this folder's file
+//! of the architecture's name.
 #![allow(unsafe_code)]
 
+#[cfg(emberscope_arch = "aarch64")]
+mod aarch64;
+#[cfg(emberscope_arch = "x86_64")]
+mod x86_64;
+
+use super::slots::{BELOW, FRAME_END, METHOD, METHOD_BYTES, RETURN, SAVED_FP, SENDER, SLOTS_BYTES};
 use super::steps::lost;
-use super::x86_64::{BELOW, MADE, METHOD, METHOD_BYTES, RETURN, SAVED_FP, SENDER, SLOTS_BYTES};
 use crate::maps::{FETCH_BYTES, Scratch};
-use crate::walk::stack::{at_most, checked, is_user_address, offset_of, pair};
+use crate::walk::stack::{at_most, checked, is_user_address, offset_of};
 use crate::walk::{MAX_FRAME_BYTES, caller as caller_at, ended, in_code, push};
 use core::ptr::addr_of_mut;
+use profiler_ebpf::arch::{LINK_REGISTER, code_address};
 use profiler_ebpf::{JavaFrameTag, StackEnd};
+
+#[cfg(emberscope_arch = "aarch64")]
+pub use aarch64::leaf;
+#[cfg(emberscope_arch = "x86_64")]
+pub use x86_64::leaf;
 
 /// Where in `fetched` the last place for them is.
 const LAST_SLOTS: u64 = FETCH_BYTES as u64 - SLOTS_BYTES;
@@ -31,56 +43,8 @@ pub unsafe fn caller(scratch: *mut Scratch) -> bool {
     unsafe { whole(scratch, 0) }
 }
 
-/// Interrupted in the interpreter.
-///
-/// # Safety
-/// As for [`caller`].
-#[inline(never)]
-pub unsafe fn leaf(scratch: *mut Scratch) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        let walk = &(*scratch).walk;
-        let (sp, fp, r13) = (walk.sp, walk.fp, walk.registers.sender_sp());
-        // r13 is the bytecode pointer once there is a frame. That may be close above the stack, where the JVM's metadata
-        // was mapped there; but the frame begins between them then, and while one is made that is at its very end or
-        // above the caller's sp.
-        let deep = fp.wrapping_sub(sp);
-        if r13 & 7 != 0 || r13 <= sp || r13 - sp > MAX_LOCALS || deep > MADE && deep < r13 - sp {
-            return whole(scratch, r13);
-        }
-        let Some((first, second)) = pair(scratch, sp) else {
-            return lost(scratch, StackEnd::ReadFailed as u64);
-        };
-        let walk = &(*scratch).walk;
-        let (method, ax) = (walk.registers.method(), walk.registers.popped_return());
-        let made = deep <= MADE;
-        let (pc, rbp) = if made && fp == sp {
-            // push rbp; mov rbp,rsp.
-            (second, first)
-        } else if made {
-            // And push r13, push 0.
-            let Some((rbp, pc)) = pair(scratch, fp) else {
-                return lost(scratch, StackEnd::ReadFailed as u64);
-            };
-            (pc, rbp)
-        } else if in_code(walk, first) {
-            // Before all, or after rax was pushed back.
-            (first, fp)
-        } else if first == fp && in_code(walk, second) {
-            (second, fp)
-        } else {
-            // Popped into rax, to make room for locals.
-            (ax, fp)
-        };
-        if !in_code(&(*scratch).walk, pc) {
-            return whole(scratch, r13);
-        }
-        told(scratch, method, 0) && caller_at(scratch, pc, r13, rbp)
-    }
-}
-
 /// Frame and caller of one that called, when all is as it should be; its slots are in the memory that was fetched. The
-/// words to add, and the caller's pc, sp and rbp. None: `caller` knows why.
+/// words to add, and the caller's pc, sp and fp. None: `caller` knows why.
 ///
 /// # Safety
 /// `scratch` is this CPU's scratch.
@@ -101,8 +65,8 @@ pub unsafe fn plain(
         let slots =
             addr_of_mut!((*scratch).fetched).cast::<u8>().add(at_most::<LAST_SLOTS>(at)).cast::<u64>();
         let bytecode = slots.add(bcp_slot).read();
-        let (method, sender) = (slots.add(METHOD).read(), slots.add(SENDER).read());
-        let (rbp, pc) = (slots.add(SAVED_FP).read(), slots.add(RETURN).read());
+        let (method, sender) = (slots.add(METHOD).read(), sender_sp(slots.add(SENDER).read(), fp));
+        let (saved_fp, pc) = (slots.add(SAVED_FP).read(), code_address(slots.add(RETURN).read()));
         if sender <= fp || sender & 7 != 0 || sender - sp > MAX_FRAME_BYTES {
             return None;
         }
@@ -111,11 +75,11 @@ pub unsafe fn plain(
         }
         let bytecode = if is_user_address(bytecode) { bytecode & 0xffff_ffff } else { 0 };
         let second = bytecode | JavaFrameTag::Interpreted.word();
-        Some(((method, second), (pc, sender, rbp)))
+        Some(((method, second), (pc, sender, saved_fp)))
     }
 }
 
-/// A frame with all its slots. `bcp` is the leaf's r13; 0 in a caller.
+/// A frame with all its slots. `bcp` is the leaf's register for it; 0 in a caller.
 #[inline(always)]
 unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
     // SAFETY: as above.
@@ -134,11 +98,11 @@ unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
         let bcp_slot = checked((*scratch).walk.jvm.places.bcp_slot());
         let saved = slots.add(bcp_slot).read();
         let mut method = slots.add(METHOD).read();
-        let sender = slots.add(SENDER).read();
-        let (rbp, pc) = (slots.add(SAVED_FP).read(), slots.add(RETURN).read());
+        let sender = sender_sp(slots.add(SENDER).read(), fp);
+        let (saved_fp, pc) = (slots.add(SAVED_FP).read(), code_address(slots.add(RETURN).read()));
         let mut bytecode = saved;
         if leaf != 0 {
-            // Between calls the pointer is in r13; the slot has it as it was at the last one.
+            // Between calls the pointer is in a register; the slot has it as it was at the last one.
             if saved != 0 && bcp.wrapping_sub(saved).wrapping_add(MAX_CODE) < 2 * MAX_CODE {
                 bytecode = bcp;
             }
@@ -159,8 +123,16 @@ unsafe fn whole(scratch: *mut Scratch, bcp: u64) -> bool {
         if !in_code(&(*scratch).walk, pc) {
             return ended(scratch, StackEnd::BadJavaCaller);
         }
-        caller_at(scratch, pc, sender, rbp)
+        caller_at(scratch, pc, sender, saved_fp)
     }
+}
+
+/// The caller's sp, of which a frame at `fp` says this. On arm64 the stack pointer of an interpreted caller is as low as it ever
+/// will be, and what that calls lies above it, over its expression stack: then it is somewhere above this frame. Such a caller
+/// needs no more than that.
+#[inline(always)]
+fn sender_sp(sender: u64, fp: u64) -> u64 {
+    if LINK_REGISTER && sender <= fp { fp + FRAME_END } else { sender }
 }
 
 /// Adds the frame.
