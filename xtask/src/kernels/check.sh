@@ -63,11 +63,11 @@ fact native $!
     fact syscall $!
 }
 jvms=
-# jvm NAME FLAGS.. CLASS ARGUMENTS..: starts a JVM, of which NAME is a fact. Some of them on an emulated CPU leave the daemon little.
+# jvm NAME FLAGS.. CLASS ARGUMENTS..: starts a JVM, of which NAME is a fact.
 jvm() {
     name=$1
     shift
-    (exec nice -n 5 "$JAVA" -Xmx128m -XX:+UseSerialGC -XX:CompileCommand=quiet -cp "$TOOLS" "$@") >"$WORK/$name" 2>&1 &
+    (exec "$JAVA" -Xmx128m -XX:+UseSerialGC -XX:CompileCommand=quiet -cp "$TOOLS" "$@") >"$WORK/$name" 2>&1 &
     started="$started $!"
     fact "$name" $!
     jvms="$jvms $WORK/$name"
