@@ -5,11 +5,10 @@
 //! once, not for each.
 #![allow(unsafe_code)]
 
+use super::code;
 use crate::maps::Scratch;
 use crate::walk::hotspot::{CODE_BYTES, Kind};
 use crate::walk::stack::read;
-use aya_ebpf::helpers::generated::bpf_probe_read_user;
-use core::ffi::c_void;
 use core::ptr::{addr_of_mut, read_volatile, write_volatile};
 use profiler_ebpf::hotspot_arm64::{
     Entry, FRAME_WORDS, FrameState, LEAF_CALL, LEAF_CALL_BYTES, PUSH_RECORD, RET, SET_FP, SenderRegister,
@@ -163,17 +162,6 @@ unsafe fn forgotten(scratch: *mut Scratch, number: u64) -> u64 {
         let at = addr_of_mut!((*scratch).walk.at);
         write_volatile(at, number);
         read_volatile(at)
-    }
-}
-
-/// Reads code into the scratch.
-#[inline(always)]
-unsafe fn code(scratch: *mut Scratch, address: u64, bytes: u32) -> bool {
-    // SAFETY: the buffer is CODE_BYTES long, and no read longer.
-    unsafe {
-        (*scratch).walk.reads += 1;
-        let to = addr_of_mut!((*scratch).code).cast::<c_void>();
-        bpf_probe_read_user(to, bytes, address as *const c_void) == 0
     }
 }
 

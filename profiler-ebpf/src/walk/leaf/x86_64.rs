@@ -6,11 +6,10 @@
 //! `ret`. Two reads of code at most, once for a pc.
 #![allow(unsafe_code)]
 
+use super::code;
 use crate::maps::Scratch;
 use crate::walk::hotspot::{CODE_BYTES, Kind};
 use crate::walk::stack::checked;
-use aya_ebpf::helpers::generated::bpf_probe_read_user;
-use core::ffi::c_void;
 use core::ptr::addr_of_mut;
 
 /// Bytes of a call stub, and some: it is one of some hundred.
@@ -199,17 +198,6 @@ pub unsafe fn at_exit(scratch: *mut Scratch) -> u64 {
             || is(0, 0x49) && is(1, 0x3b) && is(2, 0xa7) && is(7, 0x0f) && is(8, 0x87)
             || is(0, 0x0f) && is(1, 0x87) && returns(6);
         if unmade { Kind::ReturnOnTop as u64 } else { Kind::Body as u64 }
-    }
-}
-
-/// Reads code into the scratch.
-#[inline(always)]
-unsafe fn code(scratch: *mut Scratch, address: u64, bytes: u32) -> bool {
-    // SAFETY: the buffer is CODE_BYTES long, and no read longer.
-    unsafe {
-        (*scratch).walk.reads += 1;
-        let to = addr_of_mut!((*scratch).code).cast::<c_void>();
-        bpf_probe_read_user(to, bytes, address as *const c_void) == 0
     }
 }
 
