@@ -77,10 +77,17 @@ pub fn regular_file(root: &OwnedFd, path: &Path, uid: u32) -> Result<(File, Stat
 /// # Errors
 /// As [`look`], but for a link at the end. [`Refusal::NotRegular`]: it is no regular file.
 pub fn any_regular_file(root: &OwnedFd, path: &Path) -> Result<(File, Stat), Refusal> {
-    let handle = in_root(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let stat = rustix::fs::fstat(&handle)?;
+    behind(&in_root(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Opens for reading the regular file that a handle (O_PATH) stands for, whoever owns it and whatever its path is now.
+///
+/// # Errors
+/// [`Refusal::NotRegular`]: it is no regular file. [`Refusal::Unreadable`], [`Refusal::Exhausted`]: it cannot be opened.
+pub fn behind(handle: &OwnedFd) -> Result<(File, Stat), Refusal> {
+    let stat = rustix::fs::fstat(handle)?;
     check(&stat, None)?;
-    reopen(&handle, &stat)
+    reopen(handle, &stat)
 }
 
 /// Opens `path` below `root` for reading, when it is of this type and belongs to `uid`: through no link, and through nothing

@@ -39,7 +39,8 @@ impl ProcRoot {
             if is_on_fuse(&mounts, &handle) {
                 return Err(ReadError::Failed);
             }
-            let (file, stat) = open::any_regular_file(&root, inside).map_err(refused)?;
+            // What was looked at, not what has the path by now.
+            let (file, stat) = open::behind(&handle).map_err(refused)?;
             if !is_readable(stat.st_uid, stat.st_mode, uid) {
                 return Err(ReadError::Denied);
             }

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Asks a daemon for faults of its own: `ACTION:POINT:FIRST:TIMES,...`. It says so in its log.
 const VARIABLE: &str = "EMBERSCOPE_DANGEROUS_FAULTS";
 /// Threads (profiler/supervise) and places of the way of a sample that are passed often.
-const POINTS: [&str; 10] = [
+const POINTS: [&str; 14] = [
     "http",
     "query",
     "naming",
@@ -25,11 +25,17 @@ const POINTS: [&str; 10] = [
     "reader",
     "discovery",
     "spark-names",
+    "spark-words",
+    "push",
+    "push-otlp",
+    "watchdog",
 ];
 /// Of these, whose panic is an answer to the one who asked: only each other of its jobs fails, so that answers go on.
 const ANSWERED: usize = 2;
 /// How often each panics.
 const TIMES: usize = 100;
+/// Where nobody listens (discard).
+const NOWHERE: &str = "http://127.0.0.1:9";
 /// Jobs of discovery before its first panic: it finds the driver, without which there are no names to ask Spark for.
 const FOUND: usize = 10;
 /// The most windows that are waited for the last of them: who finds drivers is asked each 10 s after it failed often
@@ -48,7 +54,8 @@ pub fn panics(binary: &Path, work: &Path, windows: u64, executors: &[u32], app: 
     let environment = [(VARIABLE.to_owned(), faults.collect::<Vec<_>>().join(","))];
     // A window closes ten times as often as it does by default, and is a block soon: so are the jobs of those that
     // keep it.
-    let settings = ["--window", "1s", "--store-bytes", "64KiB"];
+    // Windows are packed for servers that are not there, too.
+    let settings = ["--window", "1s", "--store-bytes", "64KiB", "--push", NOWHERE, "--push-otlp", NOWHERE];
     let daemon = Daemon::start_in(binary, &work.join("panics"), &settings, &environment)?;
     if !std::fs::read_to_string(daemon.log()).unwrap_or_default().contains(VARIABLE) {
         daemon.stop()?;
