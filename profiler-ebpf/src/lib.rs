@@ -19,7 +19,7 @@ mod table;
 mod tag;
 mod waiter;
 
-pub use allocation::allocation_weight;
+pub use allocation::{AllocPlace, allocation_weight, object_bytes};
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
 pub use party::{MAX_PARTIES, MAX_SPARK_PYTHONS, MAX_TASK_THREADS, Party, PartyKind, TaskThread};
 pub use pause::{MAX_PAUSES_A_SECOND, Standing};

@@ -32,13 +32,11 @@ pub(super) unsafe fn ended(waiter: *mut Waiter, tid: u32, now: u64) -> u64 {
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at);
         (*cause).lasted(lasted);
         if (*waiter).walked != 0 || lasted >= LONG_NS {
-            tell(waiter, (tid, now), (began, lasted, (*cause).stack, 0));
+            let over = Over { began_ns: began, lasted_ns: lasted, stack: (*cause).stack, waits: 1, flags: 0 };
+            tell(waiter, (tid, now), over);
             return 0;
         }
-        if (*cause).owed_ns == 0 {
-            (*cause).owed_since_ns = began;
-        }
-        (*cause).owed_ns += lasted;
+        (*cause).owe(began, lasted);
         if (*cause).owed_ns >= together_ns(WAIT_EVERY_NS.load()) {
             tell_owed(waiter, at, (tid, now));
         }
@@ -71,22 +69,31 @@ pub(super) unsafe fn tell_owed(waiter: *mut Waiter, at: usize, (tid, now): (u32,
     // SAFETY: an entry of the map.
     unsafe {
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at & (CAUSES - 1));
-        let owed = (*cause).owed_ns;
-        if owed != 0 {
-            (*cause).owed_ns = 0;
-            let of = ((*cause).owed_since_ns, owed, (*cause).stack, WaitRecord::FLAG_SEVERAL);
-            tell(waiter, (tid, now), of);
+        if (*cause).owed_ns != 0 {
+            let (lasted_ns, waits) = (*cause).settle();
+            let (began_ns, stack) = ((*cause).owed_since_ns, (*cause).stack);
+            // A period is never 2^32 of them.
+            let (waits, flags) = (waits as u32, WaitRecord::FLAG_SEVERAL);
+            tell(waiter, (tid, now), Over { began_ns, lasted_ns, stack, waits, flags });
         }
     }
 }
 
+/// A wait that is over, or several.
+struct Over {
+    began_ns: u64,
+    lasted_ns: u64,
+    /// Hash of the stack.
+    stack: u64,
+    /// How many.
+    waits: u32,
+    flags: u16,
+}
+
 /// Sends a record.
 #[inline(always)]
-unsafe fn tell(
-    waiter: *mut Waiter,
-    (tid, now): (u32, u64),
-    (began_ns, weight, stack, flags): (u64, u64, u64, u16),
-) {
+unsafe fn tell(waiter: *mut Waiter, (tid, now): (u32, u64), over: Over) {
+    let Over { began_ns, lasted_ns, stack, waits, flags } = over;
     // SAFETY: an entry of the map; the helper has no preconditions.
     let record = unsafe {
         WaitRecord {
@@ -97,7 +104,7 @@ unsafe fn tell(
                     len: size_of::<WaitRecord>() as u32,
                 },
                 time_ns: now,
-                weight,
+                weight: lasted_ns,
                 stack,
                 pid: (*waiter).pid,
                 tid,
@@ -105,7 +112,7 @@ unsafe fn tell(
                 name_seq: (*waiter).name_seq,
                 sample_kind: SampleKindTag::OffCpu as u16,
                 slot: 0,
-                device: 0,
+                detail: waits,
             },
             began_ns,
         }

@@ -143,7 +143,7 @@ mod tests {
             name_seq: 3,
             kind: SampleKind::OffCpu,
             slot: 0,
-            device: 0,
+            detail: 1,
             kernel_mode: true,
         };
         RawWait { sample, began_ns, several: false }
