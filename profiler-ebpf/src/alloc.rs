@@ -3,8 +3,9 @@
 //! A uprobe on the two functions to which HotSpot reports what it took from the heap (src/hotspot/share/gc/shared/
 //! allocTracer.cpp, JDK 11 to 25): `AllocTracer::send_allocation_in_new_tlab(Klass*, HeapWord*, size_t tlab_size, size_t
 //! alloc_size, JavaThread*)` and `AllocTracer::send_allocation_outside_tlab(Klass*, HeapWord*, size_t alloc_size,
-//! JavaThread*)`. The third argument of both is what the heap gave. Out: samples, weighed by
-//! [`profiler_ebpf::allocation_weight`], with the class as the innermost frame.
+//! JavaThread*)`. The third argument of both is what the heap gave; which one has the object's own bytes the probe's cookie tells
+//! (a [`profiler_ebpf::AllocPlace`]; Linux 5.15, and `bpf_loop` is newer). Out: samples, weighed by
+//! [`profiler_ebpf::allocation_weight`], with the object's bytes, and the class as the innermost frame.
 //!
 //! Since Linux 6.0 a uprobe's program may be preempted, but not moved to another CPU. So it walks in a scratch of its own,
 //! and who finds that in use gives way.
@@ -19,12 +20,14 @@ use crate::send::send;
 use crate::threads;
 use crate::walk::{begin, in_a_loop, prepare, push};
 use aya_ebpf::helpers::bpf_get_current_pid_tgid;
-use aya_ebpf::helpers::generated::{bpf_get_prandom_u32, bpf_ktime_get_ns};
+use aya_ebpf::helpers::generated::{bpf_get_attach_cookie, bpf_get_prandom_u32, bpf_ktime_get_ns};
 use aya_ebpf::macros::uprobe;
 use aya_ebpf::programs::ProbeContext;
 use core::arch::asm;
 use core::ptr::addr_of_mut;
-use profiler_ebpf::{Counter, DropReason, JavaFrameTag, SampleKindTag, allocation_weight};
+use profiler_ebpf::{
+    AllocPlace, Counter, DropReason, JavaFrameTag, SampleKindTag, allocation_weight, object_bytes,
+};
 
 /// A JVM's thread allocated.
 #[uprobe]
@@ -59,8 +62,10 @@ unsafe fn sample(ctx: &ProbeContext, scratch: *mut Scratch, class: u64, weight: 
     let (pid, tid) = ((ids >> 32) as u32, ids as u32);
     // SAFETY: as for the caller.
     unsafe {
-        let now = bpf_ktime_get_ns();
         fresh(scratch, pid, SampleKindTag::Alloc, weight);
+        // Here, where the least else is kept over a call: the walk takes what there is of the program's stack.
+        (*scratch).walk.kind |= u64::from(object(ctx)) << 32;
+        let now = bpf_ktime_get_ns();
         let walk = &mut (*scratch).walk;
         (walk.kernel_frames, walk.taken_ns) = (0, now);
         match regs::from_uprobe(ctx.regs.cast(), addr_of_mut!((*scratch).fetched).cast()) {
@@ -77,6 +82,30 @@ unsafe fn sample(ctx: &ProbeContext, scratch: *mut Scratch, class: u64, weight: 
         }
         tell(scratch);
     }
+}
+
+/// Bytes of the object itself; 0: the probe does not say where they are.
+#[inline(always)]
+fn object(ctx: &ProbeContext) -> u32 {
+    // SAFETY: the helper takes the context of the program that calls it.
+    let place = unsafe { bpf_get_attach_cookie(ctx.regs.cast()) };
+    let bytes = if place == AllocPlace::InNewTlab as u64 {
+        ctx.arg(3).map_or(0, loaded)
+    } else if place == AllocPlace::OutsideTlab as u64 {
+        ctx.arg(2).map_or(0, loaded)
+    } else {
+        0
+    };
+    object_bytes(bytes)
+}
+
+/// A word of the context, loaded where it is asked for: of loads in two branches the compiler would make one behind them, from
+/// a place that it has worked out, and the verifier wants a constant one.
+#[inline(always)]
+fn loaded(mut word: u64) -> u64 {
+    // SAFETY: changes nothing.
+    unsafe { asm!("{0} = {0}", inout(reg) word, options(nomem, nostack, preserves_flags)) };
+    word
 }
 
 /// A function of its own, as that of the samples by events is.

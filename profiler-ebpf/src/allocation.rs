@@ -11,6 +11,23 @@
 /// believed.
 const MOST: u64 = 1 << 34;
 
+/// Which of HotSpot's two functions a probe is on, as its cookie says it: each has the bytes of the object itself in another
+/// argument.
+#[repr(u64)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocPlace {
+    /// `AllocTracer::send_allocation_in_new_tlab`.
+    InNewTlab = 1,
+    /// `AllocTracer::send_allocation_outside_tlab`.
+    OutsideTlab = 2,
+}
+
+/// Bytes of an object as a record has them: `u32::MAX` where it has as many or more.
+#[inline(always)]
+pub const fn object_bytes(bytes: u64) -> u32 {
+    if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 }
+}
+
 /// Bytes that a sample of an allocation stands for; 0: it is not taken. `every` is the period, 1 to 2^30.
 #[inline(always)]
 pub const fn allocation_weight(bytes: u64, every: u64, random: u32) -> u64 {
@@ -56,5 +73,11 @@ mod tests {
         }
         assert_eq!(allocation_weight(u64::MAX, EVERY, 0), MOST);
         assert_eq!(allocation_weight(5, 1, u32::MAX), 5);
+    }
+
+    #[test]
+    fn an_object_that_no_record_holds_has_the_most() {
+        assert_eq!((object_bytes(0), object_bytes(24)), (0, 24));
+        assert_eq!((object_bytes(1 << 32), object_bytes(u64::MAX)), (u32::MAX, u32::MAX));
     }
 }

@@ -86,7 +86,7 @@ pub fn block_complete(ctx: TracePointContext) -> u32 {
         name_seq: request.name_seq,
         sample_kind: SampleKindTag::BlockIo as u16,
         slot: request.way as u16,
-        device: key[1] as u32,
+        detail: key[1] as u32,
     };
     let waiting = waiting();
     // SAFETY: the record's own bytes.

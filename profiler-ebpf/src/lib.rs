@@ -8,6 +8,7 @@
 
 mod allocation;
 pub mod arch;
+mod cause;
 mod counter;
 mod party;
 mod pause;
@@ -19,7 +20,8 @@ mod table;
 mod tag;
 mod waiter;
 
-pub use allocation::allocation_weight;
+pub use allocation::{AllocPlace, allocation_weight, object_bytes};
+pub use cause::{Alike, CAUSES, Cause, LENGTHS, LONG_NS, REFRESH_NS, length_of, together_ns};
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
 pub use party::{MAX_PARTIES, MAX_SPARK_PYTHONS, MAX_TASK_THREADS, Party, PartyKind, TaskThread};
 pub use pause::{MAX_PAUSES_A_SECOND, Standing};
@@ -46,10 +48,7 @@ pub use table::{
     row,
 };
 pub use tag::{BlockWay, SampleKindTag};
-pub use waiter::{
-    CAUSES, Cause, FILTER_SLOTS, LONG_NS, MAX_WAITERS, REFRESH_NS, Throttled, Waiter, WaiterState,
-    filter_slot, together_ns,
-};
+pub use waiter::{ANEW_NS, FILTER_SLOTS, MAX_WAITERS, Throttled, Waiter, WaiterState, filter_slot};
 
 /// Deepest user stack the kernel keeps, in physical frames. A longer one ends with
 /// [`StackEnd::DepthLimit`].

@@ -32,9 +32,11 @@ use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
 use core::ptr::{addr_of_mut, read_volatile, write_volatile};
-use profiler_ebpf::{CAUSES, Cause, Counter, REFRESH_NS, SampleKindTag, Waiter, WaiterState, arch};
+use profiler_ebpf::{
+    Alike, CAUSES, Cause, Counter, LENGTHS, REFRESH_NS, SampleKindTag, Waiter, WaiterState, arch,
+};
 pub use told::settle;
-use told::{ended, tell_owed, unseen};
+use told::{ended, tell_all, unseen};
 pub use watched::{renamed, renumbered, thread_ended, throttled};
 
 /// The current task goes: TP_PROTO(bool preempt, struct task_struct *prev, struct task_struct *next, ..).
@@ -133,12 +135,20 @@ unsafe fn leaves(ctx: &RawTracePointContext, waiter: *mut Waiter) -> u64 {
         let (at, known) = place(waiter, key);
         (*waiter).cause = at as u32;
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at & (CAUSES - 1));
+        let is_old = now - (*cause).walked_ns >= REFRESH_NS;
+        if !known || is_old {
+            tell_all(waiter, at as u64, tid, now);
+            // Where the one was that is walked now, all are told.
+            for length in 0..LENGTHS {
+                (*addr_of_mut!((*cause).alike).cast::<Alike>().add(length)).walked_ns = 0;
+            }
+        }
         if !known {
-            tell_owed(waiter, at, (tid, now));
             addr_of_mut!((*waiter).keys).cast::<u64>().add(at & (CAUSES - 1)).write(key);
             cause.write(Cause::default());
         }
-        let wanted = now - (*cause).walked_ns >= REFRESH_NS
+        let wanted = !known
+            || is_old
             || bpf_get_prandom_u32() & 0xffff < (*cause).chance(WAIT_EVERY_NS.load());
         (*waiter).walked = u32::from(wanted && (*waiter).may_walk(now));
         if (*waiter).walked == 0 {
@@ -194,10 +204,8 @@ unsafe fn walked(scratch: *mut Scratch) -> u64 {
         let now = (*scratch).walk.taken_ns;
         let at = (*waiter).cause as usize & (CAUSES - 1);
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at);
-        // What was not walked before is told where the last one was.
-        tell_owed(waiter, at, (tid, now));
-        (*cause).stack = stack_alone(scratch);
-        (*cause).walked_ns = now;
+        let stack = stack_alone(scratch);
+        ((*waiter).stack, (*cause).stack, (*cause).walked_ns) = (stack, stack, now);
         0
     }
 }

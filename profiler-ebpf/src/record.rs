@@ -68,8 +68,10 @@ pub struct SampleRecord {
     pub sample_kind: u16,
     /// Of a named event its slot, of a disk's request a [`crate::BlockWay`]; else 0.
     pub slot: u16,
-    /// Of a disk's request the disk, as the kernel numbers it (`dev_t`: 12 bits of major, 20 of minor); else 0.
-    pub device: u32,
+    /// Of a disk's request the disk, as the kernel numbers it (`dev_t`: 12 bits of major, 20 of minor); of an allocation the
+    /// bytes of the object itself ([`crate::object_bytes`]; 0: not known); of a wait how many waits the record tells, 1 at
+    /// least; else 0.
+    pub detail: u32,
 }
 
 impl SampleRecord {

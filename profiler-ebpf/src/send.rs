@@ -58,7 +58,7 @@ pub unsafe fn send(scratch: *mut Scratch, in_kernel: bool) {
             name_seq,
             sample_kind: walk.kind as u16,
             slot: (walk.kind >> 16) as u16,
-            device: 0,
+            detail: (walk.kind >> 32) as u32,
         });
         let epoch = now / EPOCH_NS;
         let waiting = waiting();

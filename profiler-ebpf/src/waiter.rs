@@ -1,24 +1,14 @@
-//! What the kernel keeps of a thread whose waits are watched, and which of its waits have their stack walked.
-//!
-//! Walking at each switch would be too dear, and a wait that is not walked must still be counted. So waits are told apart by
-//! their *cause*: the system call and how deep the thread's stack was. The first wait of a cause is walked, and later ones
-//! with a chance in proportion to how long waits of this cause last. Those that are not walked count as much as they lasted,
-//! at the stack of their cause's that was walked last. So a thread's sum of waits is exact, and chance decides only which of
-//! a cause's stacks an amount goes to. Of a cause the walked stack is at most [`REFRESH_NS`] old, well within the epochs for
-//! which the daemon keeps it.
+//! What the kernel keeps of a thread whose waits are watched. What it keeps of each cause, and which waits have their stack
+//! walked: [`Cause`].
 
-/// Threads whose waits are watched, at most. 1.2 MiB.
+use super::cause::{CAUSES, Cause, length_of};
+
+/// Threads whose waits are watched, at most. 2.8 MiB: 1,408 bytes an entry, 16 a bucket.
 pub const MAX_WAITERS: u32 = 2048;
 
-/// Causes kept of a thread.
-pub const CAUSES: usize = 8;
-
-/// A wait at least as long is told by itself. Short ones are told when they are a period long together
-/// ([`together_ns`]), so that of a cause there are about as many records as stacks.
-pub const LONG_NS: u64 = 10_000_000;
-
-/// A cause's stack is walked again when it is older.
-pub const REFRESH_NS: u64 = 5_000_000_000;
+/// A thread begins to wait anew, as if it had never waited before, with its next task after so long (2^28 ns): what it waits
+/// for then is another stage's, maybe. Shorter tasks that follow one another are mostly of one stage.
+pub const ANEW_NS: u64 = 1 << 28;
 
 /// Stacks of a thread that are walked in a second (of 2^30 ns), at most. At 10 us each half a percent of its time.
 const MAX_WALKS_A_SECOND: u32 = 500;
@@ -32,57 +22,6 @@ pub const FILTER_SLOTS: usize = 1024;
 pub const fn filter_slot(tid: u32) -> usize {
     tid as usize & (FILTER_SLOTS - 1)
 }
-
-/// How long short waits of a cause are together when they are told, where a stack is walked each so much of waiting.
-#[inline(always)]
-pub const fn together_ns(every_ns: u64) -> u64 {
-    if every_ns < LONG_NS { LONG_NS } else { every_ns }
-}
-
-/// A cause.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cause {
-    /// Hash of its stack that was walked last.
-    pub stack: u64,
-    /// When that was.
-    pub walked_ns: u64,
-    /// How long it lasts, about.
-    pub usual_ns: u64,
-    /// How long waits lasted that were not told yet.
-    pub owed_ns: u64,
-    /// When the first of these began.
-    pub owed_since_ns: u64,
-}
-
-impl Cause {
-    /// Takes in one that lasted so long: a mean of the last ones, about eight. So walks are as many as the time that is
-    /// waited asks for, whatever single waits last.
-    #[inline(always)]
-    pub fn lasted(&mut self, ns: u64) {
-        let usual = self.usual_ns;
-        self.usual_ns = if usual == 0 {
-            ns
-        } else if ns >= usual {
-            usual + (ns - usual) / 8
-        } else {
-            usual - (usual - ns) / 8
-        };
-    }
-
-    /// Of 2^16 waits of this cause, how many are walked; never none.
-    #[inline(always)]
-    pub fn chance(&self, every_ns: u64) -> u32 {
-        if self.usual_ns >= every_ns {
-            return 1 << 16;
-        }
-        let chance = (self.usual_ns << 16) / if every_ns == 0 { 1 } else { every_ns };
-        if chance < LEAST_CHANCE { LEAST_CHANCE as u32 } else { chance as u32 }
-    }
-}
-
-/// One of 512.
-const LEAST_CHANCE: u64 = 1 << 7;
 
 /// Where a thread is.
 #[repr(u32)]
@@ -160,6 +99,10 @@ pub struct Waiter {
     pub second: u64,
     /// On whose account the entry is, which is given back at the thread's end.
     pub place: u64,
+    /// Hash of the stack of this wait, if it was walked.
+    pub stack: u64,
+    /// When what it waited for before was forgotten.
+    pub anew_ns: u64,
     /// The thread's `JavaThread*`, as it said when it named itself; 0: not known.
     pub java: u64,
     /// What it waited for last; 0: nothing. Together, as they are looked at at each switch.
@@ -175,9 +118,13 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// The hash of the stack at which it waits.
-    pub fn stack(&self) -> u64 {
-        self.causes.get(self.cause as usize).map_or(0, |cause| cause.stack)
+    /// The hash of the stack at which it waits, for so long until now.
+    pub fn stack(&self, lasted_ns: u64, now_ns: u64) -> u64 {
+        if self.walked != 0 {
+            return self.stack;
+        }
+        let cause = self.causes.get(self.cause as usize);
+        cause.map_or(0, |cause| cause.stack_of(length_of(lasted_ns), now_ns))
     }
 
     /// How long it stood still since the wait began: all but what its account of `now_ns` says that it ran, and waited to run.
@@ -203,10 +150,9 @@ impl Waiter {
 }
 
 const _: () = {
-    assert!(size_of::<Cause>() == 40);
     assert!(size_of::<Throttled>() == 32);
-    assert!(size_of::<Waiter>() == 64 + CAUSES * 48 + 32 + 16);
-    assert!(CAUSES.is_power_of_two() && FILTER_SLOTS.is_power_of_two());
+    assert!(size_of::<Waiter>() == 80 + CAUSES * (8 + size_of::<Cause>()) + 32 + 16);
+    assert!(FILTER_SLOTS.is_power_of_two());
 };
 
 #[cfg(test)]
@@ -218,44 +164,6 @@ mod tests {
         let waiter = Waiter { began_ns: 1000, cpu_ns: 70, run_delay_ns: 20, ..Waiter::default() };
         assert_eq!(waiter.stood_still(1500, 170, 50), 370);
         assert_eq!(waiter.stood_still(1100, 270, 20), 0, "accounts of another clock");
-    }
-
-    #[test]
-    fn the_chance_follows_how_long_waits_last() {
-        let mut cause = Cause::default();
-        assert_eq!(cause.chance(LONG_NS), LEAST_CHANCE as u32, "never none");
-        cause.lasted(LONG_NS);
-        assert_eq!(cause.chance(LONG_NS), 1 << 16, "all of those that are long");
-        for _ in 0..200 {
-            cause.lasted(1_000_000);
-        }
-        let tenth = (1 << 16) / 10;
-        assert!((tenth..tenth + 10).contains(&cause.chance(LONG_NS)), "{}", cause.chance(LONG_NS));
-        for _ in 0..200 {
-            cause.lasted(3 * LONG_NS);
-        }
-        assert!(cause.usual_ns > 3 * LONG_NS - 10);
-        assert_eq!(cause.chance(0), 1 << 16);
-    }
-
-    #[test]
-    fn walks_follow_the_time_that_is_waited() {
-        // Nine of ten waits are short; each tenth lasts a hundred times as long.
-        let (mut cause, mut waited, mut walks) = (Cause::default(), 0, 0.0);
-        for wait in 0..10_000 {
-            let ns = if wait % 10 == 9 { LONG_NS / 2 } else { LONG_NS / 200 };
-            walks += f64::from(cause.chance(LONG_NS)) / 65536.0;
-            cause.lasted(ns);
-            waited += ns;
-        }
-        let asked = waited as f64 / LONG_NS as f64;
-        assert!((walks / asked - 1.0).abs() < 0.05, "{walks} walks for {asked} periods");
-    }
-
-    #[test]
-    fn short_waits_are_told_as_often_as_stacks_are_walked() {
-        assert_eq!(together_ns(1), LONG_NS, "none more often for a finer period");
-        assert_eq!(together_ns(5 * LONG_NS), 5 * LONG_NS);
     }
 
     #[test]

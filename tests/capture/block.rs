@@ -39,7 +39,7 @@ fn requests_of_disks_are_those_that_a_program_waits_for() {
         return;
     }
     assert_eq!(done, READS);
-    assert!(samples.iter().all(|sample| sample.slot == BlockWay::Read as u16 && sample.device != 0));
+    assert!(samples.iter().all(|sample| sample.slot == BlockWay::Read as u16 && sample.detail != 0));
     let sampled = weight(&got, pid, SampleKind::BlockIo);
     // Where several are one sample, it is an estimate.
     assert!(sampled * 7 <= waited * 8, "{sampled} ns at the disk, {waited} ns of waiting");

@@ -10,8 +10,8 @@ use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use aya_ebpf::helpers::{bpf_get_smp_processor_id, bpf_probe_read_kernel};
 use core::ptr::{addr_of_mut, read_volatile, write_volatile};
 use profiler_ebpf::{
-    CAUSES, Cause, DropReason, LONG_NS, RecordHeader, RecordKind, SampleKindTag, SampleRecord, WaitRecord,
-    Waiter, WaiterState, together_ns,
+    Alike, CAUSES, Cause, DropReason, LENGTHS, LONG_NS, RecordHeader, RecordKind, SampleKindTag,
+    SampleRecord, WaitRecord, Waiter, WaiterState, length_of, together_ns,
 };
 
 /// No wake-up of the reader from here: the scheduler holds a lock, and the reader comes some times a second.
@@ -31,17 +31,23 @@ pub(super) unsafe fn ended(waiter: *mut Waiter, tid: u32, now: u64) -> u64 {
         let at = (*waiter).cause as usize & (CAUSES - 1);
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at);
         (*cause).lasted(lasted);
-        if (*waiter).walked != 0 || lasted >= LONG_NS {
-            tell(waiter, (tid, now), (began, lasted, (*cause).stack, 0));
+        let length = length_of(lasted);
+        let alike = addr_of_mut!((*cause).alike).cast::<Alike>().add(length);
+        let is_walked = (*waiter).walked != 0;
+        if !is_walked && lasted < LONG_NS {
+            (*alike).owe(began, lasted);
+            if (*alike).owed_ns >= together_ns(WAIT_EVERY_NS.load()) {
+                tell_owed(waiter, (at, length), (tid, now));
+            }
             return 0;
         }
-        if (*cause).owed_ns == 0 {
-            (*cause).owed_since_ns = began;
+        if is_walked {
+            // Those before it are told where the one before was.
+            tell_owed(waiter, (at, length), (tid, now));
+            ((*alike).stack, (*alike).walked_ns) = ((*waiter).stack, now);
         }
-        (*cause).owed_ns += lasted;
-        if (*cause).owed_ns >= together_ns(WAIT_EVERY_NS.load()) {
-            tell_owed(waiter, at, (tid, now));
-        }
+        let stack = if is_walked { (*waiter).stack } else { (*cause).stack_of(length, now) };
+        tell(waiter, (tid, now), &Over { began_ns: began, lasted_ns: lasted, stack, waits: 1, flags: 0 });
         0
     }
 }
@@ -65,28 +71,51 @@ pub(super) unsafe fn unseen(waiter: *mut Waiter, (tid, now): (u32, u64), word: i
     }
 }
 
-/// Tells waits that were not told yet, if there are such.
+/// Tells waits of a cause, of this length, that were not told yet, if there are such.
 #[inline(always)]
-pub(super) unsafe fn tell_owed(waiter: *mut Waiter, at: usize, (tid, now): (u32, u64)) {
+unsafe fn tell_owed(waiter: *mut Waiter, (at, length): (usize, usize), (tid, now): (u32, u64)) {
     // SAFETY: an entry of the map.
     unsafe {
         let cause = addr_of_mut!((*waiter).causes).cast::<Cause>().add(at & (CAUSES - 1));
-        let owed = (*cause).owed_ns;
-        if owed != 0 {
-            (*cause).owed_ns = 0;
-            let of = ((*cause).owed_since_ns, owed, (*cause).stack, WaitRecord::FLAG_SEVERAL);
-            tell(waiter, (tid, now), of);
+        let alike = addr_of_mut!((*cause).alike).cast::<Alike>().add(length);
+        if (*alike).owed_ns != 0 {
+            let (lasted_ns, waits) = (*alike).settle();
+            let (began_ns, stack) = ((*alike).owed_since_ns, (*cause).stack_of(length, now));
+            // A period is never 2^32 of them.
+            let (waits, flags) = (waits as u32, WaitRecord::FLAG_SEVERAL);
+            tell(waiter, (tid, now), &Over { began_ns, lasted_ns, stack, waits, flags });
         }
     }
 }
 
+/// Tells all waits of a cause that were not told yet.
+#[inline(never)]
+pub(super) unsafe fn tell_all(waiter: *mut Waiter, at: u64, tid: u32, now: u64) -> u64 {
+    if waiter.is_null() {
+        return 0;
+    }
+    for length in 0..LENGTHS {
+        // SAFETY: an entry of the map.
+        unsafe { tell_owed(waiter, (at as usize, length), (tid, now)) };
+    }
+    0
+}
+
+/// A wait that is over, or several.
+struct Over {
+    began_ns: u64,
+    lasted_ns: u64,
+    /// Hash of the stack.
+    stack: u64,
+    /// How many.
+    waits: u32,
+    flags: u16,
+}
+
 /// Sends a record.
 #[inline(always)]
-unsafe fn tell(
-    waiter: *mut Waiter,
-    (tid, now): (u32, u64),
-    (began_ns, weight, stack, flags): (u64, u64, u64, u16),
-) {
+unsafe fn tell(waiter: *mut Waiter, (tid, now): (u32, u64), over: &Over) {
+    let Over { began_ns, lasted_ns, stack, waits, flags } = *over;
     // SAFETY: an entry of the map; the helper has no preconditions.
     let record = unsafe {
         WaitRecord {
@@ -97,7 +126,7 @@ unsafe fn tell(
                     len: size_of::<WaitRecord>() as u32,
                 },
                 time_ns: now,
-                weight,
+                weight: lasted_ns,
                 stack,
                 pid: (*waiter).pid,
                 tid,
@@ -105,7 +134,7 @@ unsafe fn tell(
                 name_seq: (*waiter).name_seq,
                 sample_kind: SampleKindTag::OffCpu as u16,
                 slot: 0,
-                device: 0,
+                detail: waits,
             },
             began_ns,
         }
@@ -141,7 +170,7 @@ pub extern "C" fn settle(tid: u32) -> u64 {
             });
         }
         for at in 0..CAUSES {
-            tell_owed(waiter, at, (tid, bpf_ktime_get_ns()));
+            tell_all(waiter, at as u64, tid, bpf_ktime_get_ns());
         }
     }
     0

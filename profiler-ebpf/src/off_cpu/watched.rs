@@ -11,10 +11,10 @@ use crate::maps::{FILTER, NO_WAITER, WAITERS};
 use crate::output::Counts;
 use crate::shares::{self, Table};
 use crate::walk::runtime;
-use aya_ebpf::helpers::generated::bpf_get_current_task;
+use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_ktime_get_ns};
 use core::arch::asm;
-use core::ptr::read_volatile;
-use profiler_ebpf::{DropReason, filter_slot};
+use core::ptr::{addr_of_mut, read_volatile};
+use profiler_ebpf::{ANEW_NS, CAUSES, Cause, DropReason, filter_slot};
 
 /// Whether a thread may be one of them; of most that are none, false.
 #[inline(always)]
@@ -43,6 +43,14 @@ pub extern "C" fn renamed(pid: u32, tid: u32, seq: u32, runs: u32) -> u64 {
         (*waiter).pid = pid;
         (*waiter).name_seq = seq;
         (*waiter).runs = runs;
+        let now = bpf_ktime_get_ns();
+        if runs != 0 && now - (*waiter).anew_ns >= ANEW_NS {
+            (*waiter).anew_ns = now;
+            for at in 0..CAUSES {
+                // Its next wait is walked, and what is not is told there.
+                (*addr_of_mut!((*waiter).causes).cast::<Cause>().add(at)).walked_ns = 0;
+            }
+        }
         (*waiter).quota = throttle::has_quota(bpf_get_current_task() as *const u8);
         let thread = runtime::own_thread(tid);
         if thread != 0 {

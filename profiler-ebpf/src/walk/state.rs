@@ -25,7 +25,8 @@ pub struct Walk {
     pub hash: u64,
     /// Words used in `body`.
     pub words: u64,
-    /// What the sample counts (a `SampleKindTag`), above it the slot of a named event, and how much.
+    /// What the sample counts (a `SampleKindTag`), above it 16 bits of the slot of a named event and 32 of the record's
+    /// `detail`; and how much.
     pub kind: u64,
     /// See `kind`.
     pub weight: u64,

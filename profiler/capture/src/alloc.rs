@@ -6,16 +6,17 @@
 
 use super::error::CaptureError;
 use super::features::HostFeatures;
-use super::file_probes::Detached;
+use super::file_probes::{Detached, Probe};
 use super::session::Capture;
 use super::source::{Source, SourceState};
 use aya::Ebpf;
 use emberscope_model::{AllocProbe, FileId, SampleKind};
+use profiler_ebpf::AllocPlace;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 
-/// The program of both functions: what it reads of their arguments is in the same place.
+/// The program of both functions: what it reads of their arguments is in the same place, but for the object's own bytes.
 pub(super) const PROGRAM: &str = "allocated";
 
 /// What is sampled of allocations, and for which CPUs.
@@ -78,8 +79,14 @@ impl Capture {
         file: BorrowedFd<'_>,
         probe: AllocProbe,
     ) -> Result<(), CaptureError> {
-        let probes = [probe.in_new_tlab, probe.outside_tlab].map(|offset| (PROGRAM, offset));
-        self.allocations.attach(&mut self.ebpf, id, file, probes)
+        let functions =
+            [(probe.in_new_tlab, AllocPlace::InNewTlab), (probe.outside_tlab, AllocPlace::OutsideTlab)];
+        let of = |(offset, place): (u64, AllocPlace)| Probe {
+            program: PROGRAM,
+            offset,
+            cookie: Some(place as u64),
+        };
+        self.allocations.attach(&mut self.ebpf, id, file, functions.map(of))
     }
 
     /// Takes the file's probes away, which are gone when what comes out is dropped; a file without is fine.

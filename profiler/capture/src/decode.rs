@@ -205,7 +205,7 @@ pub(super) mod tests {
             name_seq: 8,
             kind: SampleKind::Cpu,
             slot: 3,
-            device: 9,
+            detail: 9,
             kernel_mode: true,
         };
         assert_eq!(decode(&bytes), Ok(RawEvent::Sample(want)));

@@ -19,7 +19,7 @@ pub(super) fn sample(bytes: &[u8]) -> Result<RawSample, DecodeError> {
         name_seq: u32_at(bytes, offset_of!(SampleRecord, name_seq))?,
         kind,
         slot: u16_at(bytes, offset_of!(SampleRecord, slot))?,
-        device: u32_at(bytes, offset_of!(SampleRecord, device))?,
+        detail: u32_at(bytes, offset_of!(SampleRecord, detail))?,
         kernel_mode: flags & SampleRecord::FLAG_KERNEL_MODE != 0,
     })
 }

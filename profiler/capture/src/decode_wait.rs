@@ -36,14 +36,14 @@ mod tests {
     fn a_wait_comes_out_as_it_went_in() {
         let of = |flags| {
             let bytes = Bytes::new(RecordKind::Wait, flags).u64s(&[50, 20, 3]).u32s(&[5, 6, 7, 8]);
-            bytes.u16s(&[SampleKindTag::OffCpu as u16, 0, 0, 0]).u64s(&[30]).done()
+            bytes.u16s(&[SampleKindTag::OffCpu as u16, 0]).u32s(&[4]).u64s(&[30]).done()
         };
         let Ok(RawEvent::Wait(wait)) = decode(&of(0)) else { panic!("not a wait") };
         assert_eq!(
             (wait.began_ns, wait.sample.time_ns, wait.sample.weight, wait.several),
             (30, 50, 20, false)
         );
-        assert_eq!((wait.sample.kind, wait.sample.tid), (SampleKind::OffCpu, 6));
+        assert_eq!((wait.sample.kind, wait.sample.tid, wait.sample.detail), (SampleKind::OffCpu, 6, 4));
         let several = decode(&of(WaitRecord::FLAG_SEVERAL));
         assert!(matches!(several, Ok(RawEvent::Wait(RawWait { several: true, .. }))));
         assert_eq!(decode(&of(0)[..63]), Err(DecodeError::Short));

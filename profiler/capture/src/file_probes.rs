@@ -8,11 +8,30 @@ use super::error::CaptureError;
 use super::loader;
 use aya::Ebpf;
 use aya::programs::UProbe;
-use aya::programs::uprobe::{UProbeAttachLocation, UProbeLink, UProbeLinkId, UProbeScope};
+use aya::programs::uprobe::{
+    UProbeAttachLocation, UProbeAttachPoint, UProbeLink, UProbeLinkId, UProbeScope,
+};
 use emberscope_model::FileId;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::{Arc, Weak};
+
+/// A probe that is to be attached.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    /// The program.
+    pub(super) program: &'static str,
+    /// Where in the file the function is.
+    pub(super) offset: u64,
+    /// What the program is told of the function, where there are several (`bpf_get_attach_cookie`, Linux 5.15).
+    pub(super) cookie: Option<u64>,
+}
+
+impl From<(&'static str, u64)> for Probe {
+    fn from((program, offset): (&'static str, u64)) -> Self {
+        Self { program, offset, cookie: None }
+    }
+}
 
 /// A probe that is attached: its program, and its link.
 type Attached = (&'static str, UProbeLinkId);
@@ -51,7 +70,7 @@ impl FileProbes {
         ebpf: &mut Ebpf,
         id: FileId,
         file: BorrowedFd<'_>,
-        probes: impl IntoIterator<Item = (&'static str, u64)>,
+        probes: impl IntoIterator<Item: Into<Probe>>,
     ) -> Result<(), CaptureError> {
         if self.has(id) {
             return Ok(());
@@ -61,10 +80,11 @@ impl FileProbes {
         }
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let mut links = Vec::new();
-        for (name, offset) in probes {
+        for probe in probes {
+            let Probe { program: name, offset, cookie } = probe.into();
             let program: &mut UProbe = loader::program(ebpf, name)?;
-            let location = UProbeAttachLocation::AbsoluteOffset(offset);
-            match program.attach(location, &path, UProbeScope::AllProcesses) {
+            let point = UProbeAttachPoint { location: UProbeAttachLocation::AbsoluteOffset(offset), cookie };
+            match program.attach(point, &path, UProbeScope::AllProcesses) {
                 Ok(link) => links.push((name, link)),
                 Err(error) => {
                     drop(take(ebpf, links)?);

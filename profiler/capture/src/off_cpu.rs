@@ -132,7 +132,7 @@ impl Capture {
 
 /// A thread's wait that goes on, and of each cause what was not told of waits before it.
 fn waits_of(tid: Tid, waiter: &profiler_ebpf::Waiter, now_ns: u64) -> Vec<RawWait> {
-    let wait = |began_ns, time_ns, weight, stack, several| RawWait {
+    let wait = |began_ns, (time_ns, weight, waits), stack, several| RawWait {
         sample: RawSample {
             time_ns,
             weight,
@@ -143,38 +143,45 @@ fn waits_of(tid: Tid, waiter: &profiler_ebpf::Waiter, now_ns: u64) -> Vec<RawWai
             name_seq: waiter.name_seq,
             kind: SampleKind::OffCpu,
             slot: 0,
-            device: 0,
+            detail: waits,
             kernel_mode: true,
         },
         began_ns,
         several,
     };
     let lasted = now_ns.saturating_sub(waiter.began_ns);
-    let goes_on = wait(waiter.began_ns, now_ns, lasted, waiter.stack(), false);
-    let owed = waiter.causes.iter().filter(|cause| cause.owed_ns != 0);
+    let goes_on = wait(waiter.began_ns, (now_ns, lasted, 1), waiter.stack(lasted, now_ns), false);
     // All of these ended before this one began.
-    let owed = owed.map(|cause| wait(cause.owed_since_ns, waiter.began_ns, cause.owed_ns, cause.stack, true));
+    let owed = waiter.causes.iter().flat_map(|cause| {
+        let owed = cause.alike.iter().enumerate().filter(|(_, alike)| alike.owed_ns != 0);
+        owed.map(|(length, alike)| {
+            let waits = u32::try_from(alike.owed).unwrap_or(u32::MAX);
+            let of = (waiter.began_ns, alike.owed_ns, waits);
+            wait(alike.owed_since_ns, of, cause.stack_of(length, now_ns), true)
+        })
+    });
     std::iter::once(goes_on).chain(owed).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use profiler_ebpf::Cause;
+    use profiler_ebpf::{Alike, Cause};
 
     #[test]
     fn what_was_waited_shortly_before_comes_with_the_wait_that_goes_on() {
         let mut waiter = profiler_ebpf::Waiter { began_ns: 500, cause: 1, name_seq: 4, ..Default::default() };
-        waiter.causes[0] = Cause { stack: 7, owed_ns: 30, owed_since_ns: 100, ..Cause::default() };
+        let owed = Alike { owed_ns: 30, owed_since_ns: 100, owed: 3, ..Alike::default() };
+        waiter.causes[0] = Cause { stack: 7, alike: [Alike::default(), owed, Alike::default()], ..Cause::default() };
         waiter.causes[1] = Cause { stack: 8, ..Cause::default() };
         let waits = waits_of(9, &waiter, 800);
         let told = |wait: &RawWait| {
             let sample = &wait.sample;
-            (wait.began_ns, sample.time_ns, sample.weight, sample.stack, wait.several)
+            (wait.began_ns, sample.time_ns, sample.weight, sample.stack, sample.detail, wait.several)
         };
         assert_eq!(
             waits.iter().map(told).collect::<Vec<_>>(),
-            [(500, 800, 300, 8, false), (100, 500, 30, 7, true)]
+            [(500, 800, 300, 8, 1, false), (100, 500, 30, 7, 3, true)]
         );
         assert!(waits.iter().all(|wait| (wait.sample.tid, wait.sample.name_seq) == (9, 4)));
     }

@@ -24,8 +24,9 @@ pub struct RawSample {
     pub kind: SampleKind,
     /// Of a named event its slot, of a disk's request a [`profiler_ebpf::BlockWay`]; else 0.
     pub slot: u16,
-    /// Of a disk's request the disk, as the kernel numbers it; else 0.
-    pub device: u32,
+    /// Of a disk's request the disk, as the kernel numbers it; of an allocation the bytes of the object itself, `u32::MAX` where
+    /// it has as many or more, 0 where that is not known; of a wait how many waits the sample sums up, at least 1; else 0.
+    pub detail: u32,
     /// The sample interrupted the kernel.
     pub kernel_mode: bool,
 }

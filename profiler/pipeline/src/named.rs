@@ -32,7 +32,7 @@ impl Named {
     pub fn tell(&mut self, sample: &RawSample, labels: Arc<LabelSet>) -> Arc<LabelSet> {
         let name = match sample.kind {
             SampleKind::Event => self.events.get_mut(usize::from(sample.slot)),
-            SampleKind::BlockIo => Some(self.disk(sample.device, sample.slot)),
+            SampleKind::BlockIo => Some(self.disk(sample.detail, sample.slot)),
             _ => None,
         };
         let Some((name, sets)) = name else { return labels };
@@ -81,7 +81,7 @@ fn way_name(way: u16) -> &'static str {
 mod tests {
     use super::*;
 
-    fn sample(kind: SampleKind, slot: u16, device: u32) -> RawSample {
+    fn sample(kind: SampleKind, slot: u16, detail: u32) -> RawSample {
         RawSample {
             time_ns: 0,
             weight: 1,
@@ -92,7 +92,7 @@ mod tests {
             name_seq: 0,
             kind,
             slot,
-            device,
+            detail,
             kernel_mode: true,
         }
     }

@@ -10,13 +10,13 @@ use super::stacks::StackToken;
 use super::worker::Worker;
 use emberscope_aggregate::ClockReading;
 use emberscope_model::{FastMap, FastSet, RawSample, RawWait, Tid};
-use profiler_ebpf::{CAUSES, MAX_WAITERS};
+use profiler_ebpf::{CAUSES, LENGTHS, MAX_WAITERS};
 
 /// Waits that go on are counted when they are as old. Shorter ones are counted when they end.
 const SHORTEST_NS: u64 = 20_000_000;
 
-/// What is kept at most: of each thread a wait that goes on, one whose end is still in the ring, and what is owed by cause.
-const MOST: usize = (2 + CAUSES) * MAX_WAITERS as usize;
+/// What is kept at most: of each thread a wait that goes on, one whose end is still in the ring, and what is owed by cause and length.
+const MOST: usize = (2 + CAUSES * LENGTHS) * MAX_WAITERS as usize;
 
 /// A wait that was counted up to a time.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ mod tests {
             name_seq: 3,
             kind: SampleKind::OffCpu,
             slot: 0,
-            device: 0,
+            detail: 1,
             kernel_mode: true,
         };
         RawWait { sample, began_ns, several: false }
