@@ -1,13 +1,15 @@
-//! `bench kinds`: waits by their reason against tasks that measure theirs ([`waits`]), and what
+//! `bench kinds`: waits by their reason against tasks that measure theirs ([`waits`]; [`tasks`], of which each is judged), and what
 //! watching switches costs ([`switches`], [`rates`]); allocations against the JVM's own account ([`allocations`]); pauses against the JVM's log ([`gc`]); what a sample takes on disk ([`store`]); time and allocations by
 //! method against async-profiler on the same run ([`peers`]).
 
 mod allocations;
 mod gc;
+mod measured;
 mod peers;
 mod rates;
 mod store;
 mod switches;
+mod tasks;
 mod waits;
 
 use super::{kit, row};
@@ -41,6 +43,7 @@ struct KindsOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Rows {
     Waits,
+    Tasks,
     Switches,
     Rates,
     Allocations,
@@ -50,8 +53,9 @@ enum Rows {
 }
 
 /// What measures them, in this order.
-const ALL: [(Rows, fn(&Bench) -> Result<Vec<row::Row>>); 7] = [
+const ALL: [(Rows, fn(&Bench) -> Result<Vec<row::Row>>); 8] = [
     (Rows::Waits, waits::rows),
+    (Rows::Tasks, tasks::rows),
     (Rows::Switches, switches::rows),
     (Rows::Rates, rates::rows),
     (Rows::Allocations, allocations::rows),
