@@ -1,8 +1,10 @@
 //! `bench kinds`: waits by their reason against tasks that measure theirs ([`waits`]; [`tasks`], of which each is judged), and what
-//! watching switches costs ([`switches`], [`rates`]); allocations against the JVM's own account ([`allocations`]); pauses against the JVM's log ([`gc`]); what a sample takes on disk ([`store`]); time and allocations by
+//! watching switches costs ([`switches`], [`rates`]); allocations against the JVM's own account ([`allocations`]); how often a stated
+//! error is right ([`errors`]); pauses against the JVM's log ([`gc`]); what a sample takes on disk ([`store`]); time and allocations by
 //! method against async-profiler on the same run ([`peers`]).
 
 mod allocations;
+mod errors;
 mod gc;
 mod measured;
 mod peers;
@@ -21,7 +23,7 @@ use std::path::PathBuf;
 #[derive(Parser)]
 #[command(
     name = "kinds",
-    about = "Waits against what tasks measure, what a switch costs, allocations against the JVM's account, pauses against the JVM's log, bytes a sample, time and allocations against async-profiler"
+    about = "Waits against what tasks measure, what a switch costs, allocations against the JVM's account, stated errors against a hundred runs, pauses against the JVM's log, bytes a sample, time and allocations against async-profiler"
 )]
 struct KindsOptions {
     #[command(flatten)]
@@ -47,18 +49,20 @@ enum Rows {
     Switches,
     Rates,
     Allocations,
+    Errors,
     Gc,
     Store,
     AsyncProfiler,
 }
 
 /// What measures them, in this order.
-const ALL: [(Rows, fn(&Bench) -> Result<Vec<row::Row>>); 8] = [
+const ALL: [(Rows, fn(&Bench) -> Result<Vec<row::Row>>); 9] = [
     (Rows::Waits, waits::rows),
     (Rows::Tasks, tasks::rows),
     (Rows::Switches, switches::rows),
     (Rows::Rates, rates::rows),
     (Rows::Allocations, allocations::rows),
+    (Rows::Errors, errors::rows),
     (Rows::Gc, gc::rows),
     (Rows::Store, store::rows),
     (Rows::AsyncProfiler, peers::rows),
