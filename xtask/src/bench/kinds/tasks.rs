@@ -84,6 +84,11 @@ impl Good {
     }
 }
 
+/// Whether it is in the job's own code: what Spark waits for around it, a task does not measure.
+fn own(sample: &Labelled) -> bool {
+    sample.stack.split(';').any(|frame| frame.starts_with("MixedWaits."))
+}
+
 /// What the tasks waited for each reason, together and each, and of what they waited in its methods, for it.
 fn by_reason(daemon: &Daemon, job: &Job, query: &str) -> Result<Vec<Row>> {
     let ask = |more: &str| samples(daemon, &format!("{query}&type=off-cpu{more}"));
@@ -93,8 +98,8 @@ fn by_reason(daemon: &Daemon, job: &Job, query: &str) -> Result<Vec<Row>> {
     for (reason, methods) in REASONS {
         let truth = told(job, &format!("{reason}.waited"))?;
         let found = ask(&format!("&wait={reason}&unit=ns"))?;
-        let counted = seen(&ask(&format!("&wait={reason}&unit=samples"))?, |_| true);
-        let sums = seen(&found, |_| true);
+        let counted = seen(&ask(&format!("&wait={reason}&unit=samples"))?, own);
+        let sums = seen(&found, own);
         let what = format!("tasks: waited for {reason}");
         rows.push(Row::exact(what, total(&sums), total(&truth), "s", WITHIN * 100.0, truth.len()));
         let inside = |sample: &Labelled| methods.iter().any(|method| sample.is_in(method));
