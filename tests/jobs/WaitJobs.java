@@ -63,7 +63,7 @@ public final class WaitJobs {
         }
     }
 
-    private static void fact(String name, Object value) {
+    static void fact(String name, Object value) {
         System.out.println("fact " + name + "=" + value);
         System.out.flush();
     }
@@ -97,8 +97,8 @@ public final class WaitJobs {
         return System.nanoTime() - account(1);
     }
 
-    /** CPU time, or time waiting for a CPU. */
-    private static long account(int place) throws IOException {
+    /** CPU time (place 0), or time waiting for a CPU (1). */
+    static long account(int place) throws IOException {
         return Long.parseLong(Files.readString(Path.of("/proc/thread-self/schedstat")).trim().split(" ")[place]);
     }
 
@@ -196,7 +196,7 @@ public final class WaitJobs {
         return stoodStill() - begun;
     }
 
-    private static void burn(int millis) {
+    static void burn(int millis) {
         long until = System.nanoTime() + millis * 1_000_000L;
         while (System.nanoTime() < until) {
             Thread.onSpinWait();

@@ -2,8 +2,10 @@
 //!
 //! One application, 16 executors of 4 cores, 99 Hz, 40 stages of 90 s, tasks of 2 to 8 s, 4,000 stacks 40 to 80
 //! deep (mean 63), of which a stage has 400 to 450; a sample's stack is drawn by Zipf's law with exponent 1,
-//! independently: 22.8 million samples in 360 windows. Out: windows, one at a time.
+//! independently: 22.8 million samples in 360 windows. Where other kinds are asked for, their samples are beside these
+//! ([`super::beside`]), which stay as they are. Out: windows, one at a time.
 
+use super::beside::{Beside, Drawn};
 use emberscope_model::{
     Frame, FrameKind, LabelKey, LabelSet, LabelSetBuilder, LostCounts, Row, SampleKind, Stack, StackEnd,
     TimeRange, WallTime, Window,
@@ -44,7 +46,8 @@ impl Random {
     pub fn below(&mut self, n: u64) -> u64 {
         self.number() % n
     }
-    fn share(&mut self) -> f64 {
+    /// One from 0 to below 1.
+    pub fn share(&mut self) -> f64 {
         (self.number() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
@@ -113,13 +116,14 @@ pub struct Hour {
     /// Running sums of 1/k.
     sums: Vec<f64>,
     cores: Vec<Option<Core>>,
+    beside: Beside,
     next_task: u64,
     next: u64,
 }
 
 impl Hour {
-    /// At its beginning.
-    pub fn new() -> Self {
+    /// At its beginning. Samples are of CPU time, and of these kinds.
+    pub fn new(kinds: &[SampleKind]) -> Self {
         let mut random = Random(42);
         let stacks = stacks(&mut random);
         let of_stage = (0..STAGES)
@@ -135,6 +139,7 @@ impl Hour {
             of_stage,
             sums: sums.collect(),
             cores: (0..EXECUTORS * CORES).map(|_| None).collect(),
+            beside: Beside::new(kinds),
             next_task: 0,
             next: 0,
             random,
@@ -181,7 +186,7 @@ impl Iterator for Hour {
         }
         let number = self.next;
         self.next += 1;
-        let mut counts: BTreeMap<(u64, usize), (Arc<LabelSet>, u64)> = BTreeMap::new();
+        let mut rows: BTreeMap<(u64, SampleKind, usize), Row> = BTreeMap::new();
         for tick in 0..990 {
             let now = number * 10_000 + tick * 10_000 / 990;
             for core in 0..self.cores.len() {
@@ -189,20 +194,24 @@ impl Iterator for Hour {
                 let own = &self.of_stage[stage as usize];
                 let drawn = self.random.share() * self.sums[own.len() - 1];
                 let rank = self.sums.partition_point(|sum| *sum < drawn).min(own.len() - 1);
-                counts.entry((task, own[rank])).or_insert_with(|| (labels, 0)).1 += 1;
+                let (kind, stack) = (SampleKind::Cpu, own[rank]);
+                let new = || empty(labels.clone(), self.stacks[stack].clone(), kind);
+                add(rows.entry((task, kind, stack)).or_insert_with(new), PERIOD);
+                for n in 0..self.beside.kinds() {
+                    let Some(Drawn { kind, place, weight }) = self.beside.draw(n) else { continue };
+                    let stack = own[place];
+                    let new = || {
+                        let labels = self.beside.labels((kind, stack), task, &labels);
+                        empty(labels, self.beside.stack(kind, stack, &self.stacks[stack]), kind)
+                    };
+                    add(rows.entry((task, kind, stack)).or_insert_with(new), weight);
+                }
             }
         }
-        let row = |((_, stack), (labels, count)): ((u64, usize), (Arc<LabelSet>, u64))| Row {
-            labels,
-            stack: self.stacks[stack].clone(),
-            kind: SampleKind::Cpu,
-            count,
-            weight: count * PERIOD,
-        };
         let second = number as i64 * 10;
         Some(Window {
             range: TimeRange { from: at(second), until: at(second + 10) },
-            rows: counts.into_iter().map(row).collect(),
+            rows: rows.into_values().collect(),
             ledger: Vec::new(),
             pauses: Vec::new(),
             processes: Vec::new(),
@@ -210,4 +219,13 @@ impl Iterator for Hour {
             partial: false,
         })
     }
+}
+
+fn empty(labels: Arc<LabelSet>, stack: Arc<Stack>, kind: SampleKind) -> Row {
+    Row { labels, stack, kind, count: 0, weight: 0 }
+}
+
+fn add(row: &mut Row, weight: u64) {
+    row.count += 1;
+    row.weight += weight;
 }

@@ -7,6 +7,7 @@
 
 use super::figures::Line;
 use super::hour::{Hour, WINDOWS};
+use emberscope_model::SampleKind;
 use emberscope_store::{DiskStore, DiskStoreConfig, Store};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ const SECONDS: f64 = 3600.0;
 /// Says to a process of this program that it is to write, and where.
 pub const CHILD: &str = "EMBERSCOPE_BENCH_INGEST";
 const MEMORY: &str = "EMBERSCOPE_BENCH_MEMORY_MIB";
+/// And which kinds of samples: their slugs, with commas between.
+const KINDS: &str = "EMBERSCOPE_BENCH_KINDS";
 
 /// The daemon's settings, but for the ages at which windows become coarser and go.
 pub fn config(dir: &Path) -> DiskStoreConfig {
@@ -53,7 +56,9 @@ pub fn child(dir: &Path) {
     };
     let (mut rows, mut samples, mut generator) = (0, 0, 0.0);
     let begun = seconds(ClockId::ProcessCPUTime);
-    let mut hour = Hour::new();
+    let kinds = std::env::var(KINDS).unwrap_or_default();
+    let kinds: Vec<SampleKind> = kinds.split(',').filter_map(SampleKind::from_slug).collect();
+    let mut hour = Hour::new(&kinds);
     let (mut quarters, mut windows) = ([0_f64; 4], 0);
     loop {
         let before = seconds(ClockId::ThreadCPUTime);
@@ -82,47 +87,66 @@ pub fn child(dir: &Path) {
     println!("journal {journal}\nfailing {}", disk.failing.len());
 }
 
-/// Has the hour written into a directory.
-pub fn run(dir: &Path, memory_mib: usize) -> Result<Vec<Line>, String> {
+/// What the writer said: a number for each word.
+struct Facts(BTreeMap<String, f64>);
+
+impl Facts {
+    fn of(&self, word: &str) -> f64 {
+        self.0.get(word).copied().unwrap_or(f64::NAN)
+    }
+}
+
+/// Has the hour written into a directory, with samples of these kinds.
+fn write(dir: &Path, memory_mib: usize, kinds: &[SampleKind]) -> Result<Facts, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.slug()).collect();
     let output = Command::new(program)
         .env(CHILD, dir)
         .env(MEMORY, memory_mib.to_string())
+        .env(KINDS, kinds.join(","))
         .output()
         .map_err(|error| format!("cannot start the writer: {error}"))?;
     if !output.status.success() {
         return Err(format!("the writer failed: {}", String::from_utf8_lossy(&output.stderr)));
     }
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let facts: BTreeMap<&str, f64> = said
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .filter_map(|(word, number)| Some((word, number.parse().ok()?)))
-        .collect();
-    let fact = |word: &str| facts.get(word).copied().unwrap_or(f64::NAN);
+    let facts = said.lines().filter_map(|line| line.split_once(' '));
+    let facts = facts.filter_map(|(word, number)| Some((word.to_owned(), number.parse().ok()?)));
+    let facts = Facts(facts.collect());
     println!(
-        "the hour: {} samples, {} rows, {} tasks, mean depth {}; {} blocks, memory for windows {memory_mib} MiB",
-        fact("samples"),
-        fact("rows"),
-        fact("tasks"),
-        fact("depth"),
-        fact("blocks")
+        "the hour of {}: {} samples, {} rows, {} tasks, mean depth {}; {} blocks, memory for windows {memory_mib} MiB",
+        kinds.join(", "),
+        facts.of("samples"),
+        facts.of("rows"),
+        facts.of("tasks"),
+        facts.of("depth"),
+        facts.of("blocks")
     );
-    tables(dir, fact("samples"));
+    tables(dir, facts.of("samples"));
+    Ok(facts)
+}
+
+/// Has the hour written: what it takes.
+pub fn run(dir: &Path, memory_mib: usize) -> Result<Vec<Line>, String> {
+    let facts = write(dir, memory_mib, &[SampleKind::Cpu])?;
+    let (cpu, bytes) = (facts.of("cpu"), facts.of("bytes") / facts.of("samples"));
     Ok(vec![
-        Line::once(
-            "bytes a stored sample, generated hour",
-            fact("bytes") / fact("samples"),
-            "bytes",
-            Some(0.5),
-        )
-        .beside(3.21),
-        Line::once("ingest, CPU seconds", fact("cpu"), "s", Some(30.0)).beside(282.0),
-        Line::once("ingest, peak resident memory", fact("peak"), "MB", Some(128.0)).beside(1900.0),
-        Line::once("ingest, share of the hour's 64 cores", fact("cpu") / SECONDS / CORES * 100.0, "%", None),
-        Line::once("ingest, memory: most in the first quarter", fact("first"), "MB", None),
-        Line::once("ingest, memory: most in the last quarter", fact("last"), "MB", None),
+        Line::once("bytes a stored sample, generated hour", bytes, "bytes", Some(0.5)).beside(3.21),
+        Line::once("ingest, CPU seconds", cpu, "s", Some(30.0)).beside(282.0),
+        Line::once("ingest, peak resident memory", facts.of("peak"), "MB", Some(128.0)).beside(1900.0),
+        Line::once("ingest, share of the hour's 64 cores", cpu / SECONDS / CORES * 100.0, "%", None),
+        Line::once("ingest, memory: most in the first quarter", facts.of("first"), "MB", None),
+        Line::once("ingest, memory: most in the last quarter", facts.of("last"), "MB", None),
     ])
+}
+
+/// The same hour with waits and allocations beside: bytes a sample of all. The figures are printed as facts, too.
+pub fn kinds(dir: &Path, memory_mib: usize) -> Result<Vec<Line>, String> {
+    let facts = write(dir, memory_mib, &[SampleKind::Cpu, SampleKind::OffCpu, SampleKind::Alloc])?;
+    let (bytes, samples) = (facts.of("bytes"), facts.of("samples"));
+    println!("fact samples={samples}\nfact bytes={bytes}");
+    let what = "bytes a stored sample, generated hour of three kinds";
+    Ok(vec![Line::once(what, bytes / samples, "bytes", Some(0.6))])
 }
 
 /// Prints what the tables of all blocks take.

@@ -5,6 +5,7 @@
 //! thousand times. All figures are of the store: no HTTP, no rendering.
 
 mod asks;
+mod beside;
 mod figures;
 mod hour;
 mod ingest;
@@ -26,7 +27,7 @@ struct Options {
     real: Option<PathBuf>,
 }
 
-const USAGE: &str = "bench store [--only ingest|asks|kills|real|week] [--dir DIR] [--kills 1000] [--times 100]\n\
+const USAGE: &str = "bench store [--only ingest|asks|kinds|kills|real|week] [--dir DIR] [--kills 1000] [--times 100]\n\
     \x20           [--memory-mib 20] [--cache-mib 12] [--real DATA-DIR]\n\
     --dir     where the hour is written and left; one that is there is asked as it is\n\
     --real    the data directory of a stopped daemon, for bytes a sample of real data";
@@ -66,6 +67,9 @@ fn run(options: &Options) -> Result<bool, String> {
     }
     if wants("asks") {
         lines.extend(asks::run(&dir, options.times, options.cache_mib)?);
+    }
+    if wants("kinds") {
+        lines.extend(ingest::kinds(&scratch.join("kinds"), options.memory_mib)?);
     }
     if wants("kills") {
         lines.extend(kills::run(&scratch.join("kills"), options.kills)?);

@@ -5,16 +5,21 @@
 
 use crate::{places, step};
 use anyhow::{Result, ensure};
+use std::path::PathBuf;
 use std::process::Command;
 
-/// Runs it.
-pub fn run(arguments: &[String]) -> Result<()> {
+/// Builds it; the program is the answer.
+pub fn build() -> Result<PathBuf> {
     let mut cargo = places::cargo();
     let words = ["build", "--locked", "--release", "--package", "emberscope", "--example", "store_bench"];
     cargo.current_dir(places::workspace()).args(words);
     step::run("building the measurement", &mut cargo, "the compiler's message is above")?;
-    let mut bench = Command::new(places::target().join("release/examples/store_bench"));
-    let status = bench.args(arguments).status()?;
+    Ok(places::target().join("release/examples/store_bench"))
+}
+
+/// Runs it.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let status = Command::new(build()?).args(arguments).status()?;
     ensure!(status.success(), "the measurement failed, or a figure is over its bar: see above");
     Ok(())
 }

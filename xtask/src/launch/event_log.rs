@@ -42,8 +42,12 @@ pub struct Task {
     pub cpu_ns: u64,
     /// `Executor Deserialize CPU Time`, nanoseconds; 0 of failed and killed tasks.
     pub deserialize_cpu_ns: u64,
+    /// `Executor Deserialize Time`, milliseconds of wall time.
+    pub deserialize_ms: u64,
     /// `Executor Run Time`, milliseconds of wall time.
     pub run_ms: u64,
+    /// `Result Serialization Time`, milliseconds of wall time.
+    pub serialize_ms: u64,
     /// `JVM GC Time`, milliseconds, while it ran.
     pub gc_ms: u64,
 }
@@ -52,6 +56,11 @@ impl Task {
     /// CPU time of its thread as Spark measured it, nanoseconds.
     pub fn spark_cpu_ns(&self) -> u64 {
         self.cpu_ns + self.deserialize_cpu_ns
+    }
+
+    /// Wall time in its thread as Spark measured it, milliseconds.
+    pub fn wall_ms(&self) -> u64 {
+        self.deserialize_ms + self.run_ms + self.serialize_ms
     }
 
     /// Whether Spark measured its CPU time.
@@ -172,7 +181,9 @@ fn task(event: &Value) -> Task {
         speculative: flag("Speculative"),
         cpu_ns: number(&metrics["Executor CPU Time"]),
         deserialize_cpu_ns: number(&metrics["Executor Deserialize CPU Time"]),
+        deserialize_ms: number(&metrics["Executor Deserialize Time"]),
         run_ms: number(&metrics["Executor Run Time"]),
+        serialize_ms: number(&metrics["Result Serialization Time"]),
         gc_ms: number(&metrics["JVM GC Time"]),
     }
 }
@@ -197,7 +208,7 @@ mod tests {
     const LOG: &str = concat!(
         r#"{"Event":"SparkListenerApplicationStart","App Name":"task jobs","App ID":"app-1","User":"u"}"#,
         "\n",
-        r#"{"Event":"SparkListenerTaskEnd","Stage ID":3,"Stage Attempt ID":1,"Task Type":"ResultTask","Task Info":{"Task ID":17,"Index":2,"Attempt":1,"Partition ID":5,"Launch Time":100,"Executor ID":"0","Host":"127.0.0.1","Speculative":true,"Finish Time":150,"Failed":false,"Killed":false},"Task Metrics":{"Executor Deserialize CPU Time":7,"Executor Run Time":40,"Executor CPU Time":9,"JVM GC Time":1}}"#,
+        r#"{"Event":"SparkListenerTaskEnd","Stage ID":3,"Stage Attempt ID":1,"Task Type":"ResultTask","Task Info":{"Task ID":17,"Index":2,"Attempt":1,"Partition ID":5,"Launch Time":100,"Executor ID":"0","Host":"127.0.0.1","Speculative":true,"Finish Time":150,"Failed":false,"Killed":false},"Task Metrics":{"Executor Deserialize Time":3,"Executor Deserialize CPU Time":7,"Executor Run Time":40,"Executor CPU Time":9,"JVM GC Time":1,"Result Serialization Time":2}}"#,
         "\n",
         r#"{"Event":"SparkListenerStageCompleted","Stage Info":{"Stage ID":3,"Stage Attempt ID":1,"Stage Name":"collect at A.java:1","Submission Time":90,"Completion Time":160}}"#,
         "\n",
@@ -212,7 +223,7 @@ mod tests {
         let task = log.tasks_of(3).next().unwrap();
         assert_eq!((task.stage_attempt, task.index, task.attempt, task.tid), (1, 2, 1, 17));
         assert_eq!((task.partition, task.spark_cpu_ns(), task.speculative), (Some(5), 16, true));
-        assert!(task.succeeded() && log.tasks_of(4).next().is_none());
+        assert!(task.succeeded() && task.wall_ms() == 45 && log.tasks_of(4).next().is_none());
         assert_eq!(log.stages[0].name, "collect at A.java:1");
     }
 

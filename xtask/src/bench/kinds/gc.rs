@@ -1,5 +1,5 @@
 //! Pauses of JVMs against the JVM's own log (`launch::pauses`), on each JDK with each collector: which are missing, and by how
-//! much begin and end differ.
+//! much begin and end differ, of each pause over 1 ms.
 
 use super::super::row::Row;
 use super::Bench;
@@ -44,6 +44,10 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
                 n,
             ));
             rows.push(Row::at_most(format!("{name}: with another cause"), compared.otherwise.len(), 0, n));
+            let both = || compared.begin.iter().zip(&compared.end);
+            let far = both().filter(|(begin, end)| begin.abs().max(end.abs()) > BAR_US).count();
+            let what = format!("{name}: begin or end over {BAR_US:.0} us off the log");
+            rows.push(Row::at_most(what, far, 0, both().count()));
             for (what, all) in [("begin", &compared.begin), ("end", &compared.end)] {
                 let (median, worst) = median_and_worst(all);
                 let beyond = all.iter().filter(|us| us.abs() > BAR_US).count();

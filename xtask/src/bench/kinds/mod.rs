@@ -1,12 +1,17 @@
-//! `bench kinds`: waits by their reason against tasks that measure theirs ([`waits`]), and what watching switches costs
-//! ([`switches`], [`rates`]); allocations against the JVM's own account ([`allocations`]); pauses against its log ([`gc`]); time and
-//! allocations by method against async-profiler on the same run ([`peers`]).
+//! `bench kinds`: waits by their reason against tasks that measure theirs ([`waits`]; [`tasks`], of which each is judged), and what
+//! watching switches costs ([`switches`], [`rates`]); allocations against the JVM's own account ([`allocations`]); how often a stated
+//! error is right ([`errors`]); pauses against the JVM's log ([`gc`]); what a sample takes on disk ([`store`]); time and allocations by
+//! method against async-profiler on the same run ([`peers`]).
 
 mod allocations;
+mod errors;
 mod gc;
+mod measured;
 mod peers;
 mod rates;
+mod store;
 mod switches;
+mod tasks;
 mod waits;
 
 use super::{kit, row};
@@ -18,7 +23,7 @@ use std::path::PathBuf;
 #[derive(Parser)]
 #[command(
     name = "kinds",
-    about = "Waits against what tasks measure, what a switch costs, allocations against the JVM's account, pauses against its log, both against async-profiler"
+    about = "Waits against what tasks measure, what a switch costs, allocations against the JVM's account, stated errors against a hundred runs, pauses against the JVM's log, bytes a sample, time and allocations against async-profiler"
 )]
 struct KindsOptions {
     #[command(flatten)]
@@ -40,12 +45,28 @@ struct KindsOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Rows {
     Waits,
+    Tasks,
     Switches,
     Rates,
     Allocations,
+    Errors,
     Gc,
+    Store,
     AsyncProfiler,
 }
+
+/// What measures them, in this order.
+const ALL: [(Rows, fn(&Bench) -> Result<Vec<row::Row>>); 9] = [
+    (Rows::Waits, waits::rows),
+    (Rows::Tasks, tasks::rows),
+    (Rows::Switches, switches::rows),
+    (Rows::Rates, rates::rows),
+    (Rows::Allocations, allocations::rows),
+    (Rows::Errors, errors::rows),
+    (Rows::Gc, gc::rows),
+    (Rows::Store, store::rows),
+    (Rows::AsyncProfiler, peers::rows),
+];
 
 /// What all need.
 struct Bench {
@@ -70,29 +91,13 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let binary = build::run()?;
     let work = places::target().join("bench/kinds");
     let _ = std::fs::remove_dir_all(&work);
-    let wants = |rows| options.rows.is_empty() || options.rows.contains(&rows);
-    let (waits, switches, rates) = (wants(Rows::Waits), wants(Rows::Switches), wants(Rows::Rates));
-    let (allocations, gc) = (wants(Rows::Allocations), wants(Rows::Gc));
-    let peers = wants(Rows::AsyncProfiler);
     let bench = Bench { options, binary, work };
+    let only = &bench.options.rows;
     let mut rows = Vec::new();
-    if waits {
-        rows.extend(waits::rows(&bench)?);
-    }
-    if switches {
-        rows.extend(switches::rows(&bench)?);
-    }
-    if rates {
-        rows.extend(rates::rows(&bench)?);
-    }
-    if allocations {
-        rows.extend(allocations::rows(&bench)?);
-    }
-    if gc {
-        rows.extend(gc::rows(&bench)?);
-    }
-    if peers {
-        rows.extend(peers::rows(&bench)?);
+    for (name, measure) in ALL {
+        if only.is_empty() || only.contains(&name) {
+            rows.extend(measure(&bench)?);
+        }
     }
     row::print(&rows);
     match rows.iter().filter(|row| row.fails()).count() {

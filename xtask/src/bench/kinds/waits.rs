@@ -3,7 +3,7 @@
 //! A task measures by the wall clock, less what the kernel has on the thread's account for running and for waiting for a CPU.
 
 use super::super::row::Row;
-use super::{Bench, WITH_WAITS};
+use super::{Bench, WITH_WAITS, measured};
 use crate::clock::{now, sleep_until_visible};
 use crate::launch::spark::{KEPT_LOCKS, WAIT_JOBS};
 use crate::launch::{Daemon, Job, SparkJob};
@@ -59,12 +59,8 @@ fn of_kind(
     (kind, reason, method): (&str, &str, &str),
 ) -> Result<[Row; 2]> {
     let stage = job.fact(&format!("{kind}.stages")).context("no stage")?;
-    let measured = job.fact(&format!("{kind}.waited")).context("nothing measured")?;
-    let tasks: Vec<f64> = measured
-        .split(',')
-        .map(|task| Ok(task.split_once(':').context("TID:NS")?.1.parse::<f64>()? / 1e9))
-        .collect::<Result<_>>()?;
-    let truth: f64 = tasks.iter().sum();
+    let tasks = measured::told(job, &format!("{kind}.waited"))?;
+    let truth = tasks.values().sum::<f64>() / 1e9;
     let path =
         format!("/api/v1/flamegraph?{query}&stage={stage}&type=off-cpu&group=wait&unit=ns&format=folded");
     let (mut right, mut all) = (0.0, 0.0);
@@ -85,8 +81,7 @@ fn of_kind(
 /// What a task waited for a lock by its class, and of that, for the thread that kept it.
 fn of_lock(daemon: &Daemon, job: &Job, query: &str, (name, class): (&str, &str)) -> Result<[Row; 2]> {
     let stage = job.fact(&format!("{name}.stages")).context("no stage")?;
-    let measured = job.fact(&format!("{name}.waited")).context("nothing measured")?;
-    let truth = measured.split_once(':').context("TID:NS")?.1.parse::<f64>()? / 1e9;
+    let truth = measured::told(job, &format!("{name}.waited"))?.values().sum::<f64>() / 1e9;
     let shape = "type=lock&group=lock,lock_owner&unit=ns&format=folded";
     let (mut owned, mut all) = (0.0, 0.0);
     for line in daemon.get(&format!("/api/v1/flamegraph?{query}&stage={stage}&{shape}"))?.body.lines() {
