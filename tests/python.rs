@@ -1,6 +1,6 @@
 //! Python stacks of interpreters without any flag, against a program that tells its own (tests/jobs/python_oracle.py): frame
-//! by frame, with callbacks from C, generators and coroutines. `cargo xtask bench python` asks the same of every CPython
-//! of the machine, and more.
+//! by frame, with callbacks from C, C functions in between, generators and coroutines. `cargo xtask bench python` asks the
+//! same of every CPython of the machine, and more.
 //!
 //! Needs root and the optimised daemon; skips else.
 
@@ -8,15 +8,17 @@ use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Daemon, Here, skip, wait_visible};
 use std::path::Path;
 use std::time::Duration;
-use xtask::oracle::python::{self, Judged, Plan, Python, SCENES, SPLIT, Split};
+use xtask::oracle::python::{self, C_SCENES, Judged, Plan, Python, SCENES, SPLIT, Split};
 
+const TEST: &str = "python_stacks_are_as_their_threads_tell_them";
 /// Windows of the daemon; scenes begin and end with one, and one lies between.
 const WINDOW: Duration = Duration::from_secs(1);
 /// Far from what the kernel's tick (250 or 1,000 a second) goes into: beside other work the program's turns begin and end with
 /// a tick, and samples that keep pace with it see the same part of each turn for a third of a second.
 const HZ: &str = "701";
 /// Scenes that are run once more, before all others: unwind tables are built when a stack first leads through a file, and
-/// coroutines lead through a library of their own (`_asyncio`). Until one is there, stacks are cut.
+/// coroutines lead through a library of their own (`_asyncio`). Until one is there, stacks are cut. One of those with C
+/// functions, which lead through libffi, is the third.
 const WARM_UP: [&str; 2] = ["generators", "coroutines"];
 /// Of the samples of a scene, as told.
 const BAR: f64 = 0.995;
@@ -25,13 +27,12 @@ const SPLIT_BAR: f64 = 0.01;
 
 #[test]
 fn python_stacks_are_as_their_threads_tell_them() -> Result<()> {
-    let test = "python_stacks_are_as_their_threads_tell_them";
-    let Some(here) = Here::or_skip(test) else { return Ok(()) };
+    let Some(here) = Here::or_skip(TEST) else { return Ok(()) };
     let mut pythons = python::pythons();
     // Of each way to group frames one: up to 3.10, 3.11, from 3.12 on, 3.14.
     pythons.dedup_by_key(|python| if python.minor < 14 { python.minor.clamp(10, 12) } else { 14 });
     if pythons.is_empty() {
-        skip(test, "no CPython from 3.8 on");
+        skip(TEST, "no CPython from 3.8 on");
         return Ok(());
     }
     let dir = tempfile::tempdir()?;
@@ -51,14 +52,20 @@ fn python_stacks_are_as_their_threads_tell_them() -> Result<()> {
 }
 
 fn as_told(daemon: &Daemon, python: &Python, dir: &Path) -> Result<()> {
-    let scenes: Vec<&str> = WARM_UP.into_iter().chain(SCENES).chain(SPLIT).collect();
     let dir = dir.join(&python.version);
     std::fs::create_dir(&dir)?;
-    let plan = Plan { scenes: &scenes, each: WINDOW, window: WINDOW, log: &dir.join("oracle.log") };
+    let library = python::library(python, &dir);
+    let library = library.inspect_err(|why| skip(TEST, &format!("{}, with C: {why:#}", python.version))).ok();
+    let with_c: &[&str] = if library.is_some() { &C_SCENES } else { &[] };
+    let warm_up: Vec<&str> = WARM_UP.iter().chain(with_c.first()).copied().collect();
+    let scenes: Vec<&str> = warm_up.iter().chain(&SCENES).chain(with_c).chain(&SPLIT).copied().collect();
+    let log = dir.join("oracle.log");
+    let library = library.as_deref();
+    let plan = Plan { scenes: &scenes, each: WINDOW, window: WINDOW, log: &log, library };
     let ran = python::run(daemon, python, &plan)?;
     let ended = ran.scenes.iter().map(|scene| scene.range.1).max().context("no scene has run")?;
     wait_visible(daemon, ended)?;
-    for scene in ran.scenes.iter().skip(WARM_UP.len()).filter(|scene| scene.shares.is_empty()) {
+    for scene in ran.scenes.iter().skip(warm_up.len()).filter(|scene| scene.shares.is_empty()) {
         judge(python, scene, &Judged::of(daemon, ran.pid, scene)?)?;
     }
     let split = Split::of(daemon, &ran)?;

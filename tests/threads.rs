@@ -181,7 +181,7 @@ fn numbers_are_announced_first(events: &[RawEvent], pid: Pid) -> BTreeMap<u32, u
                 let before = now.get(&t.tid).copied().unwrap_or(0);
                 assert_eq!(t.previous_seq, before, "{t:?}");
                 match t.cause {
-                    ThreadCause::Named | ThreadCause::Bound { .. } => {
+                    ThreadCause::Named | ThreadCause::Bound { .. } | ThreadCause::Outlived => {
                         just_named.insert(t.tid, before);
                         now.insert(t.tid, t.name_seq);
                     }

@@ -72,6 +72,10 @@ pub static SEEN_MASK: Global<u32> = Global::new(511);
 #[unsafe(no_mangle)]
 pub static HAS_TASK_PT_REGS: Global<u32> = Global::new(0);
 
+/// 1 where what sockets receive is seen (`worker_sockets`).
+#[unsafe(no_mangle)]
+pub static SEES_RECEIVED: Global<u32> = Global::new(0);
+
 /// `task_struct.__state`, before Linux 5.14 `state`.
 #[unsafe(no_mangle)]
 pub static TASK_STATE: Global<u32> = Global::new(0);

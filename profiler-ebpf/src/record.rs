@@ -232,7 +232,7 @@ impl ThreadRecord {
 }
 
 /// A PySpark worker's main thread, at the moment at which it exchanged data with a task's thread for the first time since it
-/// did with another's. The thread has no name: its number stands for the task.
+/// did with another's, or at which its task is over. The thread has no name: its number stands for the task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoundRecord {
@@ -240,6 +240,11 @@ pub struct BoundRecord {
     pub thread: ThreadRecord,
     /// The task; [`TaskThread::NONE`] when the one before is over.
     pub task: TaskThread,
+}
+
+impl BoundRecord {
+    /// `thread.header.flags` bit: the task before is over, and what the worker does until its next such record is still for it.
+    pub const FLAG_OUTLIVED: u16 = 1;
 }
 
 /// A wait of a thread, or several short ones in the same place, when it is woken.

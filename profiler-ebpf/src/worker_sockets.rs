@@ -1,4 +1,5 @@
-//! Data that reaches a PySpark worker while it is busy: then nobody is woken (see `workers`), and the socket tells.
+//! Data that reaches a PySpark worker while it is busy: then nobody is woken (see `workers`), and the socket tells. And
+//! data that a worker reads after its task's end: then it has cleaned up, and begins with something else.
 //!
 //! A worker that is used again may still be cleaning up after its last task when the next one's first bytes arrive, and work
 //! for long without waiting for more. In: what is sent over sockets, by a worker, which tells the connection, and by a thread
@@ -7,12 +8,12 @@
 //! From Linux 6.3 on `sock_send_length` has the sender's socket at each send, of TCP and Unix sockets both. Before, `tcp_probe`
 //! has the packets of TCP: the kernel runs the receiver's side of a connection of this machine in the sender's system call.
 //! There only a thread counts whose registers tell that it moves bytes: a timer's packet is its connection's, and not that
-//! of the thread that it interrupted. Unix sockets have no such tracepoint.
+//! of the thread that it interrupted. Unix sockets have no such tracepoint. `sock_recv_length` came with `sock_send_length`.
 #![allow(unsafe_code)]
 
 use crate::globals::{SOCK_DPORT, SOCK_FAMILY, SOCK_NET, SOCK_NUM, TASK_TGID, UNIX_PEER};
 use crate::maps::{CONNECTIONS, PARTIES};
-use crate::workers::{bind, moves_bytes, serves};
+use crate::workers::{bind, moves_bytes, received, serves};
 use aya_ebpf::helpers::generated::bpf_get_current_task;
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_probe_read_kernel};
 use aya_ebpf::macros::raw_tracepoint;
@@ -57,6 +58,24 @@ pub fn worker_sends(ctx: RawTracePointContext) -> i32 {
 #[raw_tracepoint(tracepoint = "tcp_probe")]
 pub fn worker_packet(ctx: RawTracePointContext) -> i32 {
     sent(&ctx, |socket, _| tcp(socket))
+}
+
+/// A thread has received something, or waited for it in vain: TP_PROTO(struct sock *sk, int ret, int flags).
+#[raw_tracepoint(tracepoint = "sock_recv_length")]
+pub fn worker_receives(_ctx: RawTracePointContext) -> i32 {
+    let ids = bpf_get_current_pid_tgid();
+    let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+    if pid != tid {
+        return 0;
+    }
+    let Some(party) = PARTIES.get_ptr_mut(pid) else { return 0 };
+    // SAFETY: an entry of the map, whose kind does not change.
+    unsafe {
+        if (*party).kind == PartyKind::Worker as u32 {
+            received(party, pid);
+        }
+    }
+    0
 }
 
 /// The current thread has sent something over the socket in the first argument.

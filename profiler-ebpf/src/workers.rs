@@ -6,8 +6,9 @@
 //!
 //! In: who is who (`PARTIES`: executors and Python daemons from the daemon; a Python daemon's children are workers), names
 //! of an executor's threads (`TASK_THREADS`), wake-ups. Out: a worker's main thread gets a new number, as if it had been
-//! named, and a [`BoundRecord`] says for which task; samples copy the number. Nothing is sent while the task stays the
-//! same. The tracepoint is attached only while there is a worker; for all who are no [`Party`] it costs one look-up.
+//! named, and a [`BoundRecord`] says for which task, or that its task is over; samples copy the number. Nothing is sent
+//! while the task stays the same. The tracepoint is attached only while there is a worker; for all who are no [`Party`] it
+//! costs one look-up.
 //!
 //! Wake-ups count in system calls that move bytes only: what an interrupt wakes (a timer, a packet from elsewhere) has
 //! nothing to do with whom it interrupted. What reaches a worker that does not wait is `worker_sockets`'. Kernels that do not tell a thread's registers (before 5.15) cannot tell these.
@@ -15,7 +16,7 @@
 
 mod binding;
 
-pub use binding::{bind, task_ends};
+pub use binding::{bind, received, task_ends};
 
 use crate::globals::{HAS_TASK_PT_REGS, TASK_PID, TASK_TGID};
 use crate::maps::{PARTIES, TASK_THREADS, WATCHED};

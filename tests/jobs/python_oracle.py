@@ -1,7 +1,9 @@
 """Tells its own stacks: each scene burns CPU in one place, and says when that was and what sys._getframe saw there.
 
-Usage: python_oracle.py SCENE[,SCENE..] SECONDS WINDOW_MS KNOWN. The scenes begin when the file KNOWN is there: until then it runs
-as in one of them, so that it can be found and looked at. A scene's time begins and ends with a window; one of stacks is
+Usage: python_oracle.py SCENE[,SCENE..] SECONDS WINDOW_MS KNOWN [LIBRARY]. The scenes begin when the file KNOWN is there: until then
+it runs as in one of them, so that it can be found and looked at. LIBRARY is python_oracle.c, compiled: with it a C function tells each
+stack too, by CPython's C API, and the two must agree; the scenes `inside` and `between` want it, and have its functions in their
+stacks. A scene's time begins and ends with a window; one of stacks is
 entered before and left after it, so that all of its time is in one place. A line of JSON each:
 {"scene", "from", "until" (Unix milliseconds), "stack" (root first)}; of a split {"shares"} of thread CPU time instead, by
 function, by function and line (`lines`), or of Python code and numpy's (`numpy`, which wants numpy).
@@ -20,16 +22,44 @@ import time
 told = []
 # Made before the scenes: that takes up to a tenth of a second.
 loop = asyncio.new_event_loop()
+library = None
 
 
-def tell():
-    """The caller's stack, root first: qualified names from 3.11 on, else names."""
-    frame, names = sys._getframe(1), []
+def load(path):
+    import ctypes
+
+    loaded = ctypes.PyDLL(path)
+    names, function = ctypes.py_object, ctypes.py_object
+    loaded.python_oracle_tells.argtypes, loaded.python_oracle_tells.restype = [names], None
+    loaded.python_oracle_spins.argtypes, loaded.python_oracle_spins.restype = [names, ctypes.c_double], None
+    loaded.python_oracle_calls.argtypes = [names, function, ctypes.py_object]
+    loaded.python_oracle_calls.restype = ctypes.py_object
+    return loaded
+
+
+def stack_of(frame):
+    """Root first: qualified names from 3.11 on, else names."""
+    names = []
     while frame is not None:
         code = frame.f_code
         names.append(getattr(code, "co_qualname", code.co_name))
         frame = frame.f_back
-    told.append(names[::-1])
+    return names[::-1]
+
+
+def agree(ours, theirs):
+    """The stack by sys._getframe, root first, and the same by a C function, root last."""
+    if ours != theirs[::-1]:
+        raise AssertionError(f"sys._getframe tells {ours}, the C API {theirs[::-1]}")
+
+
+def tell():
+    """The caller's stack."""
+    if library is not None:
+        names = []
+        library.python_oracle_tells(names)
+        agree(stack_of(sys._getframe()), names)
+    told.append(stack_of(sys._getframe(1)))
 
 
 def burn(until, tell=tell, now=time.time):
@@ -148,6 +178,22 @@ def coroutines(until):
     return loop.run_until_complete(outer())
 
 
+def inside(until):
+    names = []
+    library.python_oracle_spins(names, until)
+    agree(stack_of(sys._getframe()), names)
+    told.append(names[::-1] + ["python_oracle_spins"])
+
+
+def between(until):
+    names = []
+    library.python_oracle_calls(names, burn, until)
+    above = stack_of(sys._getframe())
+    agree(above, names)
+    # As burn told it, to which the C function is not there.
+    told[-1][len(above) : len(above)] = ["python_oracle_calls"]
+
+
 def threads(until):
     thread = threading.Thread(target=burn, args=(until,))
     thread.start()
@@ -216,6 +262,9 @@ def numpy(until, now=time.time, cpu=time.thread_time):
 
 
 def main():
+    global library
+    if len(sys.argv) > 5:
+        library = load(sys.argv[5])
     seconds, window = float(sys.argv[2]), int(sys.argv[3]) / 1000
     sys.setrecursionlimit(5000)
     while not os.path.exists(sys.argv[4]):

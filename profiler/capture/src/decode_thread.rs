@@ -3,9 +3,9 @@
 //!
 //! Bounds-checked like the rest of `decode`. A name has at most [`MAX_NAME`] bytes, before and after.
 
-use super::decode::{DecodeError, u32_at, u64_at};
+use super::decode::{DecodeError, u16_at, u32_at, u64_at};
 use emberscope_model::{Accounts, RawThread, ThreadCause};
-use profiler_ebpf::{BoundRecord, MAX_NAME, TaskThread, ThreadRecord};
+use profiler_ebpf::{BoundRecord, MAX_NAME, RecordHeader, TaskThread, ThreadRecord};
 use std::mem::offset_of;
 
 /// One record, without what the ring put behind it.
@@ -46,12 +46,15 @@ pub(super) fn thread(bytes: &[u8], cause: ThreadCause) -> Result<RawThread, Deco
     })
 }
 
-/// A worker's record, with the task's thread and its name's number.
+/// A worker's record, with the task's thread and its name's number, or with the task before.
 pub(super) fn bound(bytes: &[u8]) -> Result<RawThread, DecodeError> {
     let at = offset_of!(BoundRecord, task);
     let tid = u32_at(bytes, at + offset_of!(TaskThread, tid))?;
     let seq = u32_at(bytes, at + offset_of!(TaskThread, seq))?;
-    let worker = thread(bytes, ThreadCause::Bound { tid, seq })?;
+    let flags = u16_at(bytes, offset_of!(RecordHeader, flags))?;
+    let outlived = flags & BoundRecord::FLAG_OUTLIVED != 0;
+    let cause = if outlived { ThreadCause::Outlived } else { ThreadCause::Bound { tid, seq } };
+    let worker = thread(bytes, cause)?;
     // What follows is no name.
     Ok(RawThread { name: Box::default(), ..worker })
 }
@@ -139,6 +142,11 @@ mod tests {
         for len in 0..bytes.len() {
             assert_eq!(decode(&bytes[..len]), Err(DecodeError::Short));
         }
+        let mut over = bytes;
+        let flags = offset_of!(RecordHeader, flags);
+        over[flags..flags + 2].copy_from_slice(&BoundRecord::FLAG_OUTLIVED.to_ne_bytes());
+        let Ok(RawEvent::Thread(worker)) = decode(&over) else { panic!("not decoded") };
+        assert_eq!((worker.cause, worker.name_seq), (ThreadCause::Outlived, 5));
     }
 
     #[test]

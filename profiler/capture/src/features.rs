@@ -32,6 +32,8 @@ pub struct HostFeatures {
     pub wake_ups: bool,
     /// The tracepoint of what is sent over any socket (6.3): tasks of Python workers over Unix sockets.
     pub socket_sends: bool,
+    /// The tracepoint of what is received over any socket (6.3): what Python workers clean up after a task.
+    pub socket_receives: bool,
     /// tracefs, where the kernel tells its tracepoints' numbers; if it is not there, the mend.
     pub tracefs: Result<(), String>,
     /// A perf event that reports mapped code can be opened; if not, why.

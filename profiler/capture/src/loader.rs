@@ -234,8 +234,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures, object: &[u8]) -> Resul
     let block_every = block_every.unwrap_or(1);
     let seen_sets = config.seen_sets(cpus);
     let (seen_mask, wake) = (seen_sets - 1, u64::from(ring_bytes / 4));
-    let pt_regs = u32::from(features.task_pt_regs);
-    let offsets = globals::offsets(features);
+    let of_kernel = globals::kernel(features);
     let (possible_cpus, ring) = (cpus as u32, u64::from(ring_bytes));
     let thread_room = u64::from(config.max_threads.max(1));
     // Random, as keys of the standard library's hash tables are.
@@ -259,15 +258,14 @@ fn open(config: &CaptureConfig, features: &HostFeatures, object: &[u8]) -> Resul
     loader.override_global("WAIT_EVERY_NS", &wait_every, true);
     loader.override_global("WAKE_BYTES", &wake, true);
     loader.override_global("SEEN_MASK", &seen_mask, true);
-    loader.override_global("HAS_TASK_PT_REGS", &pt_regs, true);
     loader.override_global("NAMED_EVERY", &named_every, true);
     loader.override_global("BLOCK_EVERY", &block_every, true);
     loader.override_global("BLOCK_RWBS", &block_rwbs, true);
     for (name, units) in &every {
         loader.override_global(name, units, true);
     }
-    for (name, offset) in &offsets {
-        loader.override_global(name, offset, true);
+    for (name, value) in &of_kernel {
+        loader.override_global(name, value, true);
     }
     loader.load(object).map_err(|source| CaptureError::Setup { hint: hint(&source), source: source.into() })
 }

@@ -158,16 +158,18 @@ impl KernelOffsets {
 
 /// See [`HostFeatures::probe`].
 pub(super) fn host() -> HostFeatures {
-    let (btf, offsets, task_iterator, [wake_ups, socket_sends]) = match Btf::read(Path::new(BTF)) {
+    let (btf, offsets, task_iterator, tracepoints) = match Btf::read(Path::new(BTF)) {
         Ok(btf) => {
-            let tracepoints = ["sched_waking", "sock_send_length"].map(|name| btf.has_tracepoint(name));
+            let tracepoints = ["sched_waking", "sock_send_length", "sock_recv_length"];
+            let tracepoints = tracepoints.map(|name| btf.has_tracepoint(name));
             (Ok(()), KernelOffsets::of(&btf), task_iterator(&btf), tracepoints)
         }
         Err(error) => {
             let none = Err("no type information".to_owned());
-            (Err(format!("{BTF}: {error}")), KernelOffsets::default(), none, [false; 2])
+            (Err(format!("{BTF}: {error}")), KernelOffsets::default(), none, [false; 3])
         }
     };
+    let [wake_ups, socket_sends, socket_receives] = tracepoints;
     let helper = |helper| matches!(is_helper_supported(ProgramType::PerfEvent, helper), Ok(true));
     let program = |kind| matches!(is_program_supported(kind), Ok(true));
     HostFeatures {
@@ -184,6 +186,7 @@ pub(super) fn host() -> HostFeatures {
         task_iterator,
         wake_ups,
         socket_sends,
+        socket_receives,
         tracefs: tracepoints::tracefs().map(|_| ()),
         mmap_events: mmap_events(),
         perf_event_paranoid: sysctl("perf_event_paranoid"),

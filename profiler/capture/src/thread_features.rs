@@ -69,7 +69,7 @@ impl HostFeatures {
                     format!(
                         "The tracepoint sock:sock_send_length is missing: what reaches a busy Python worker over a Unix \
                          socket is not seen ({tcp}), and its task is `unknown` until one of the two waits for the \
-                         other; Linux 6.3 with CONFIG_DEBUG_INFO_BTF fixes it."
+                         other, as is what it cleans up after a task; Linux 6.3 with CONFIG_DEBUG_INFO_BTF fixes it."
                     )
                 },
             ),

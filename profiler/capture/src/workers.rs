@@ -16,6 +16,9 @@ use aya::programs::raw_trace_point::RawTracePointLinkId;
 use emberscope_model::Pid;
 use profiler_ebpf::{MAX_PARTIES, Party, PartyKind};
 
+/// What ends bindings that outlive their task.
+const RECEIVES: &str = "worker_receives";
+
 /// A program, and its tracepoint.
 pub(super) type Binder = (&'static str, &'static str);
 
@@ -39,13 +42,20 @@ pub(super) fn lacks_sends(features: &HostFeatures) -> Result<(), String> {
     Err(if tcp { "over TCP it is, by tcp:tcp_probe" } else { "nor is tcp:tcp_probe of use" }.to_owned())
 }
 
-/// The programs that this kernel can run.
+/// Whether this kernel tells what sockets receive: then what a worker does after its task's end is the task's until it
+/// receives something.
+pub(super) fn sees_received(features: &HostFeatures) -> bool {
+    lacks(features).is_ok() && features.socket_receives
+}
+
+/// The programs that this kernel can run, in the order in which they are attached.
 pub(super) fn programs(features: &HostFeatures) -> Vec<Binder> {
     let wakes = lacks(features).is_ok();
     let sends = wakes && lacks_sends(features).is_ok();
     // Without registers it would take timers' packets for the interrupted thread's.
     let packets = wakes && !sends && features.task_pt_regs && features.offsets.can_tell_connection();
     let programs = [
+        (sees_received(features), (RECEIVES, "sock_recv_length")),
         (wakes, ("worker_waking", "sched_waking")),
         (sends, ("worker_sends", "sock_send_length")),
         (packets, ("worker_packet", "tcp_probe")),
@@ -96,7 +106,7 @@ impl Capture {
     /// Whether workers' wake-ups and packets are watched from now on.
     ///
     /// # Errors
-    /// A tracepoint cannot be attached to; the others are.
+    /// A tracepoint cannot be attached to; the others are, but for the first: without it a worker would keep a task that is over.
     pub fn watch_workers(&mut self, watch: bool) -> Result<(), CaptureError> {
         let workers = &mut self.workers;
         if !watch {
@@ -114,6 +124,7 @@ impl Capture {
             let program: &mut RawTracePoint = loader::program(&mut self.ebpf, name)?;
             match program.attach(tracepoint) {
                 Ok(link) => workers.links.push((*name, link)),
+                Err(error) if *name == RECEIVES => return Err(CaptureError::attach(name, error)),
                 Err(error) => failed = Err(CaptureError::attach(name, error)),
             }
         }

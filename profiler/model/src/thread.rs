@@ -114,6 +114,9 @@ pub enum ThreadCause {
         /// The number of the name that the task gave it.
         seq: u32,
     },
+    /// The thread is a PySpark worker's main thread, and its task is over: what it does until its next such record, or until it
+    /// is bound, is still for that task.
+    Outlived,
 }
 
 /// A thread's name, or its accounts, at an instant.

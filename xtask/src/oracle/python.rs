@@ -1,18 +1,22 @@
 //! The stack oracle's Python half: a program that tells its own stacks (tests/jobs/python_oracle.py), run on each CPython of
-//! this machine, and what the daemon says of it, compared frame by frame.
+//! this machine, and what the daemon says of it, compared frame by frame: Python's functions, and those of its C library.
 
+mod interpreters;
+mod library;
 mod split;
 
+pub use interpreters::{Python, pythons};
+pub use library::{C_SCENES, library};
 pub use split::{Part, Split};
 
 use crate::clock::{VISIBLE_AFTER, now};
 use crate::launch::{Daemon, Running};
-use crate::setup::new_python::PYTHON_3_14;
-use crate::{places, root, step};
+use crate::{places, step};
 use anyhow::{Context as _, Result, ensure};
+use library::{copied, is_of_library};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -36,58 +40,15 @@ pub const SPLIT: [&str; 4] = ["split"; 4];
 pub const LINES: [&str; 4] = ["lines"; 4];
 /// The same of Python code and numpy's, after once for finding numpy's libraries. Wants `packages`.
 pub const NUMPY: [&str; 5] = ["numpy"; 5];
-/// The program and what its scenes wait for, in a chroot.
+/// The program, its library and what its scenes wait for, in a chroot.
 const COPY: &str = "tmp/python_oracle.py";
+const LIBRARY: &str = "tmp/python_oracle.so";
 const KNOWN: &str = "tmp/python_oracle.known";
 /// Until the program is known, and after its end.
 const SLACK: Duration = Duration::from_secs(60);
 /// Samples of which a program's stacks are judged before its scenes begin, at the least, and the part of them that is whole.
 const FEW: usize = 20;
 const WHOLE: f64 = 0.99;
-
-/// A CPython of this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Python {
-    /// The words that run it.
-    pub command: Vec<String>,
-    /// Where it runs in a chroot, its root.
-    pub root: Option<PathBuf>,
-    /// Its minor version.
-    pub minor: u32,
-    /// As it tells it: `3.11.2`.
-    pub version: String,
-    /// Packages that it imports from a directory (PYTHONPATH, as it sees it).
-    pub packages: Option<PathBuf>,
-}
-
-/// Those of pyenv, the system's, and what setup brought, from 3.8 on; oldest first.
-pub fn pythons() -> Vec<Python> {
-    let home = std::env::var_os("HOME").map_or_else(PathBuf::new, PathBuf::from);
-    let root = std::env::var_os("PYENV_ROOT").map_or_else(|| home.join(".pyenv"), PathBuf::from);
-    let versions = std::fs::read_dir(root.join("versions")).into_iter().flatten().flatten();
-    let programs = versions.map(|version| version.path().join("bin/python3"));
-    let mut found: Vec<Python> =
-        programs.chain([PathBuf::from("/usr/bin/python3")]).filter_map(of_program).collect();
-    if root::is_root() {
-        found.extend(PYTHON_3_14.installed().and_then(|at| known(PYTHON_3_14.command(&at).ok()?, Some(at))));
-    }
-    found.sort_by(|a, b| (a.minor, &a.version, &a.command).cmp(&(b.minor, &b.version, &b.command)));
-    found
-}
-
-fn of_program(program: PathBuf) -> Option<Python> {
-    known(vec![program.into_os_string().into_string().ok()?], None)
-}
-
-fn known(command: Vec<String>, root: Option<PathBuf>) -> Option<Python> {
-    let script = "import platform; print(platform.python_implementation(), platform.python_version())";
-    let (first, rest) = command.split_first()?;
-    let output = Command::new(first).args(rest).args(["-c", script]).output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let version = text.trim().strip_prefix("CPython 3.")?;
-    let minor = version.split('.').next()?.parse().ok().filter(|minor| *minor >= 8)?;
-    Some(Python { command, root, minor, version: format!("3.{version}"), packages: None })
-}
 
 /// What a scene told.
 #[derive(Clone, Debug)]
@@ -120,26 +81,31 @@ pub struct Plan<'a> {
     pub window: Duration,
     /// The program's output.
     pub log: &'a Path,
+    /// [`library`]'s, which [`C_SCENES`] want.
+    pub library: Option<&'a Path>,
 }
 
 /// Runs scenes, once the daemon knows the interpreter.
 pub fn run(daemon: &Daemon, python: &Python, plan: &Plan) -> Result<Ran> {
-    let Plan { scenes, each, window, log } = *plan;
+    let Plan { scenes, each, window, log, library } = *plan;
     let script = places::workspace().join("tests/jobs/python_oracle.py");
     let (first, rest) = python.command.split_first().context("a Python without a program")?;
     let mut command = Command::new(first);
     // What runs in a chroot sees nothing of the workspace.
-    let (script, known, seen) = match &python.root {
-        None => (script, log.with_extension("known"), log.with_extension("known")),
+    let (script, library, known, seen) = match &python.root {
+        None => {
+            let known = log.with_extension("known");
+            (script, library.map(Path::to_owned), known.clone(), known)
+        }
         Some(root) => {
-            let copy = root.join(COPY);
-            std::fs::copy(&script, &copy).with_context(|| format!("writing {}", copy.display()))?;
-            (Path::new("/").join(COPY), root.join(KNOWN), Path::new("/").join(KNOWN))
+            let library = library.map(|library| copied(library, root, LIBRARY)).transpose()?;
+            (copied(&script, root, COPY)?, library, root.join(KNOWN), Path::new("/").join(KNOWN))
         }
     };
     let _ = std::fs::remove_file(&known);
     command.args(rest).arg(script).arg(scenes.join(","));
     command.arg(each.as_secs_f64().to_string()).arg(window.as_millis().to_string()).arg(seen);
+    command.args(library);
     if let Some(packages) = &python.packages {
         // Else numpy's own threads are samples of the process.
         command.env("PYTHONPATH", packages).env("OPENBLAS_NUM_THREADS", "1");
@@ -199,7 +165,7 @@ pub struct Judged {
     pub n: usize,
     /// Those whose Python frames begin with the thread's first.
     pub rooted: usize,
-    /// Those whose Python frames are as told.
+    /// Those whose frames are as told.
     pub equal: usize,
     /// Samples of each innermost Python function.
     pub leaves: BTreeMap<String, usize>,
@@ -257,12 +223,13 @@ pub fn paths(answer: &Value) -> Vec<(usize, Vec<&Value>)> {
     found
 }
 
-/// The Python functions of each stack, root first, without their files, and its samples.
+/// The functions of each stack that scenes tell, root first, without their files, and its samples.
 fn stacks(answer: &Value) -> Vec<(usize, Vec<String>)> {
     let name = |node: &&Value| {
         let name = node["name"].as_str()?;
         match node["kind"].as_str() {
             Some("python") => Some(without_file(name).to_owned()),
+            Some("native") if is_of_library(name) => Some(name.to_owned()),
             Some("unknown") => Some(name.to_owned()),
             _ => None,
         }

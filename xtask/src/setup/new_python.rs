@@ -17,6 +17,9 @@ pub const PYTHON_3_14: Chroot = Chroot {
         "libzstd1/sid",
         "libssl3t64/sid",
         "libffi8/sid",
+        // numpy's.
+        "libstdc++6/sid",
+        "libgcc-s1/sid",
     ],
     program: "/usr/bin/python3.14",
 };

@@ -17,6 +17,7 @@ pub(in super::super) fn bare() -> HostFeatures {
         task_iterator: Err("no type information".into()),
         wake_ups: false,
         socket_sends: false,
+        socket_receives: false,
         tracefs: Err("there is no tracefs: mount it at /sys/kernel/tracing".into()),
         mmap_events: Err("opening a perf event failed: Operation not permitted".into()),
         perf_event_paranoid: None,

@@ -2,6 +2,7 @@
 
 use super::super::features::HostFeatures;
 use super::super::probe::{ACCOUNTS, THROTTLE};
+use super::super::workers;
 use emberscope_model::{MAX_NAMED, NamedEvent, SampleKind};
 
 /// What a sample weighs, of kinds that are sampled each so many units.
@@ -19,8 +20,12 @@ pub fn named_every(named: &[NamedEvent]) -> [u64; MAX_NAMED] {
     every
 }
 
-/// Where fields of the kernel's structures are; 0: not known.
-pub fn offsets(features: &HostFeatures) -> Vec<(&'static str, u32)> {
+/// What this kernel can do, as 1 or 0, and where fields of its structures are; 0: not known.
+pub fn kernel(features: &HostFeatures) -> Vec<(&'static str, u32)> {
+    let can = [
+        ("HAS_TASK_PT_REGS", u32::from(features.task_pt_regs)),
+        ("SEES_RECEIVED", u32::from(workers::sees_received(features))),
+    ];
     let offsets = &features.offsets;
     let offsets = [
         ("TASK_STATE", offsets.task_state),
@@ -42,5 +47,6 @@ pub fn offsets(features: &HostFeatures) -> Vec<(&'static str, u32)> {
     let accounts = ACCOUNTS.iter().map(|field| field.global).zip(features.offsets.accounts.0);
     let throttle = features.offsets.throttle.map(|offsets| offsets.0.map(Some)).unwrap_or_default();
     let throttle = THROTTLE.iter().map(|(global, _)| *global).zip(throttle);
-    offsets.into_iter().chain(accounts).chain(throttle).map(|(name, at)| (name, at.unwrap_or(0))).collect()
+    let offsets = offsets.into_iter().chain(accounts).chain(throttle);
+    can.into_iter().chain(offsets.map(|(name, at)| (name, at.unwrap_or(0)))).collect()
 }

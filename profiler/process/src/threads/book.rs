@@ -71,6 +71,10 @@ impl Threads {
             }
             ThreadCause::Bound { tid, seq } => self.bind(raw, (tid, seq)),
             _ if matches!(stretch, Stretch::Lost) => Doing::Lost(was.doing.class()),
+            ThreadCause::Outlived => {
+                self.outlive(raw.tid);
+                was.doing
+            }
             _ => was.doing,
         };
         if matches!(stretch, Stretch::Lost) {
@@ -195,7 +199,7 @@ impl Threads {
         thread.unheard = None;
         thread.seq = raw.name_seq;
         thread.doing = now;
-        if matches!(raw.cause, ThreadCause::Named | ThreadCause::Bound { .. }) {
+        if matches!(raw.cause, ThreadCause::Named | ThreadCause::Bound { .. } | ThreadCause::Outlived) {
             thread.source = Source::Kernel;
             thread.before = Some((raw.previous_seq, before(was, raw)));
         }

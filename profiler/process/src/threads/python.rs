@@ -3,7 +3,8 @@
 //! In: bindings of workers' main threads ([`ThreadCause::Bound`]), and what the task's thread is called since. Out: the
 //! labels of samples, and whose the time between two records is. A worker works for one task at a time; all its threads do.
 //! Only a binding to a thread that has still the name that the task gave it counts: else the stage is `unknown`, never that
-//! of the task before.
+//! of the task before. But for what the main thread does until it receives something, where the kernel side sees that
+//! ([`ThreadCause::Outlived`]): it cleans up after the task before.
 
 use super::label::{Task, ThreadLabel};
 use super::state::{Bound, Doing, Source, Thread};
@@ -33,7 +34,10 @@ impl Threads {
     /// What a worker's main thread did with this number.
     fn main_thread(&self, owner: &Owner<'_>, name_seq: u32) -> Doing {
         match self.thread(owner.pid).filter(|thread| thread.pid == owner.pid) {
-            Some(thread) if thread.seq == name_seq => self.still(thread),
+            Some(thread) if thread.seq == name_seq => {
+                let cleans_up = thread.bound.is_some_and(|bound| bound.outlived);
+                if cleans_up { thread.doing } else { self.still(thread) }
+            }
             Some(Thread { before: Some((seq, doing)), .. }) if *seq == name_seq => *doing,
             None if name_seq == 0 => self.started_for(owner.pid),
             _ => UNBOUND,
@@ -89,7 +93,7 @@ impl Threads {
     /// The task whose thread a worker was bound to; thread 0 is none, when its task is over.
     pub(super) fn bind(&mut self, raw: &RawThread, (tid, seq): (Tid, u32)) -> Doing {
         self.counters.bound += u64::from(tid != 0);
-        let bound = Bound { tid, seq, since_ns: raw.time_ns };
+        let bound = Bound { tid, seq, since_ns: raw.time_ns, outlived: false };
         let doing = match self.thread(tid) {
             Some(task) if task.seq == seq => task.doing,
             Some(Thread { before: Some((before, doing)), .. }) if *before == seq => *doing,
@@ -101,6 +105,13 @@ impl Threads {
         match doing {
             Doing::Task(task) => Doing::Helper(ThreadClass::Python, task),
             _ => UNBOUND,
+        }
+    }
+
+    /// A worker's task is over, and its main thread goes on for it.
+    pub(super) fn outlive(&mut self, tid: Tid) {
+        if let Some(bound) = self.thread_mut(tid).and_then(|worker| worker.bound.as_mut()) {
+            bound.outlived = true;
         }
     }
 
@@ -118,8 +129,10 @@ impl Threads {
             (OF_NONE, false)
         } else if raw.tid == owner.pid {
             let waits = match (raw.cause, was.bound) {
-                // Just now.
-                (ThreadCause::Bound { tid: 0, .. }, _) => was.doing == UNBOUND,
+                // Just now, or some time ago.
+                (ThreadCause::Bound { tid: 0, .. }, bound) => {
+                    was.doing == UNBOUND || bound.is_some_and(|bound| bound.outlived)
+                }
                 (ThreadCause::Bound { .. }, bound) => bound.is_some(),
                 (_, Some(bound)) => was.doing == UNBOUND || self.is_over(bound),
                 (_, None) => false,

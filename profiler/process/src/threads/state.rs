@@ -77,6 +77,8 @@ pub(super) struct Bound {
     pub seq: u32,
     /// Since when the worker is bound to it, CLOCK_MONOTONIC.
     pub since_ns: u64,
+    /// The task is over, and the worker's main thread cleans up after it.
+    pub outlived: bool,
 }
 
 /// What is known of one incarnation of a thread.

@@ -210,7 +210,7 @@ impl Threads {
         if let Some(Thread { doing: Doing::Task(_), seq, .. }) = made_by
             && self.started.len() < MAX_STARTED
         {
-            let bound = Bound { tid: parent_tid, seq: *seq, since_ns: task.time_ns };
+            let bound = Bound { tid: parent_tid, seq: *seq, since_ns: task.time_ns, outlived: false };
             self.started.insert(task.pid, bound);
         }
     }

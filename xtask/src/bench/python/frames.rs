@@ -5,10 +5,12 @@ use crate::bench::bpf_stats::BpfStats;
 use crate::bench::row::Row;
 use crate::bench::stacks::Kernel;
 use crate::launch::Daemon;
-use crate::oracle::python::{self, Judged, LINES, NUMPY, Part, Plan, Python, Ran, SCENES, SPLIT, Split};
+use crate::oracle::python::{
+    self, C_SCENES, Judged, LINES, NUMPY, Part, Plan, Python, Ran, SCENES, SPLIT, Split,
+};
 use crate::setup::packages;
 use anyhow::Result;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Of 100 samples.
@@ -24,9 +26,10 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
     let _stats = BpfStats::enable()?;
     let mut rows = Vec::new();
     for python in &bench.pythons {
+        let library = library(bench, python, skipped);
         let python = with_numpy(bench, python, skipped);
         let daemon = bench.daemon(bench.options.hz)?;
-        rows.extend(one(bench, &daemon, &python)?);
+        rows.extend(one(bench, &daemon, &python, library.as_deref())?);
         daemon.stop()?;
     }
     Ok(rows)
@@ -34,28 +37,32 @@ pub fn rows(bench: &Bench, skipped: &mut Vec<String>) -> Result<Vec<Row>> {
 
 /// The same interpreter, with numpy where it can be had for it and is asked for.
 fn with_numpy(bench: &Bench, python: &Python, skipped: &mut Vec<String>) -> Python {
-    let mut python = python.clone();
-    if bench.wants(Rows::Numpy) {
-        match packages::ensure(python.minor, &["numpy"], python.root.as_deref()) {
-            Ok(there) if imports_numpy(&python, &there) => python.packages = Some(there),
-            Ok(there) => {
-                skipped.push(format!("numpy {}: it cannot import {}", python.version, there.display()));
-            }
-            Err(why) => skipped.push(format!("numpy {}: {why:#}", python.version)),
-        }
+    if !bench.wants(Rows::Numpy) {
+        return python.clone();
     }
-    python
+    let packages = packages::ensure(python.minor, &["numpy"], python.root.as_deref());
+    let with = packages.and_then(|packages| {
+        let with = Python { packages: Some(packages), ..python.clone() };
+        with.imports("numpy")?;
+        Ok(with)
+    });
+    with.unwrap_or_else(|why| {
+        skipped.push(format!("numpy {}: {why:#}", python.version));
+        python.clone()
+    })
 }
 
-fn imports_numpy(python: &Python, packages: &std::path::Path) -> bool {
-    let Some((first, rest)) = python.command.split_first() else { return false };
-    let mut command = Command::new(first);
-    command.args(rest).args(["-c", "import numpy"]).env("PYTHONPATH", packages);
-    command.output().is_ok_and(|output| output.status.success())
+/// The oracle's C half, where this interpreter can load one and stacks are asked for.
+fn library(bench: &Bench, python: &Python, skipped: &mut Vec<String>) -> Option<PathBuf> {
+    if !bench.wants(Rows::Frames) {
+        return None;
+    }
+    let library = python::library(python, &bench.work);
+    library.inspect_err(|why| skipped.push(format!("oracle {}, with C: {why:#}", python.version))).ok()
 }
 
 /// The rows of one interpreter.
-fn one(bench: &Bench, daemon: &Daemon, python: &Python) -> Result<Vec<Row>> {
+fn one(bench: &Bench, daemon: &Daemon, python: &Python, library: Option<&Path>) -> Result<Vec<Row>> {
     let version = &python.version;
     let splits = [
         (Rows::Split, &SPLIT[..], "split", Part::Function),
@@ -68,11 +75,14 @@ fn one(bench: &Bench, daemon: &Daemon, python: &Python) -> Result<Vec<Row>> {
     if bench.wants(Rows::Frames) {
         scenes.extend(SCENES);
     }
+    if library.is_some() {
+        scenes.extend(C_SCENES);
+    }
     scenes.extend(splits.iter().filter(|split| wanted(split.0)).flat_map(|split| split.1));
     let before = Kernel::read(daemon)?;
     let log = bench.work.join("oracle.log");
     let (each, window) = (Duration::from_secs(bench.options.seconds), Duration::from_millis(WINDOW_MS));
-    let plan = Plan { scenes: &scenes, each, window, log: &log };
+    let plan = Plan { scenes: &scenes, each, window, log: &log, library };
     let ran = python::run(daemon, python, &plan)?;
     std::thread::sleep(VISIBLE_AFTER);
     let kernel = Kernel::read(daemon)?.since(&before);
@@ -103,19 +113,27 @@ fn one(bench: &Bench, daemon: &Daemon, python: &Python) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn frames(daemon: &Daemon, version: &str, ran: &Ran) -> Result<[Row; 2]> {
-    let (mut n, mut rooted, mut equal) = (0, 0, 0);
+/// Of all scenes of stacks but for the first: those of Python alone, and those with C functions in them.
+fn frames(daemon: &Daemon, version: &str, ran: &Ran) -> Result<Vec<Row>> {
+    let mut sums = [Judged::default(), Judged::default()];
     for scene in ran.scenes.iter().skip(1).filter(|scene| scene.shares.is_empty()) {
         let judged = Judged::of(daemon, ran.pid, scene)?;
-        (n, rooted, equal) = (n + judged.n, rooted + judged.rooted, equal + judged.equal);
+        let sum = &mut sums[usize::from(C_SCENES.contains(&scene.name.as_str()))];
+        (sum.n, sum.rooted, sum.equal) =
+            (sum.n + judged.n, sum.rooted + judged.rooted, sum.equal + judged.equal);
         for (count, other) in judged.others.iter().take(3) {
             println!("   {version} {}: {count} of {} as {}", scene.name, judged.n, tail(other));
         }
     }
-    Ok([
-        Row::share(format!("rooted {version}"), rooted, ROOTED, n),
-        Row::share(format!("oracle {version}"), equal, EQUAL, n),
-    ])
+    let [python, c] = sums;
+    let mut rows = vec![
+        Row::share(format!("rooted {version}"), python.rooted + c.rooted, ROOTED, python.n + c.n),
+        Row::share(format!("oracle {version}"), python.equal, EQUAL, python.n),
+    ];
+    if ran.scenes.iter().any(|scene| C_SCENES.contains(&scene.name.as_str())) {
+        rows.push(Row::share(format!("oracle {version}, with C"), c.equal, EQUAL, c.n));
+    }
+    Ok(rows)
 }
 
 /// The innermost functions of a stack.

@@ -2,7 +2,7 @@
 //!
 //! | rows | held against |
 //! |---|---|
-//! | [`frames`]: `rooted`, `oracle` | a program that tells its own stacks (tests/jobs/python_oracle.py): recursion, generators, callbacks from C |
+//! | [`frames`]: `rooted`, `oracle` | a program that tells its own stacks (tests/jobs/python_oracle.py), by `sys._getframe` and by CPython's C API: recursion, generators, callbacks from C; with C functions of its own between Python's and below them |
 //! | [`frames`]: `split`, `lines`, `numpy` | the CPU time of two functions, of two lines of one, of Python and of numpy, by the program's own clock |
 //! | [`frames`]: `cost` | the kernel's count of what the sampling program took, beside a sample's frames |
 //! | [`py_spy`]: `py-spy` | py-spy on the same run of a program of thirty functions; what each of the two slows it by |

@@ -23,6 +23,26 @@ fn stacks_are_held_against_what_was_told() {
 }
 
 #[test]
+fn functions_of_the_library_are_held_against_what_was_told() {
+    let told = ["<module>", "between", "python_oracle_calls", "burn"].map(str::to_owned).to_vec();
+    let scene = Scene { name: "between".into(), range: (2, 4), stack: told, shares: BTreeMap::new() };
+    let judged = |order: [(&str, &str); 5]| {
+        let node = |(at, (name, kind)): (usize, (&str, &str))| {
+            let (parent, own) = (at.checked_sub(1), if at == 4 { 3 } else { 0 });
+            json!({"parent": parent, "name": name, "kind": kind, "self": own})
+        };
+        let nodes: Vec<Value> = order.into_iter().enumerate().map(node).collect();
+        Judged::in_answer(&json!({ "nodes": nodes }), &scene).equal
+    };
+    let (module, between, burn) =
+        (("<module> (a.py)", "python"), ("between (a.py)", "python"), ("burn (a.py)", "python"));
+    let (call, calls) = (("ffi_call_unix64", "native"), ("python_oracle_calls", "native"));
+    assert_eq!(judged([module, between, call, calls, burn]), 3);
+    assert_eq!(judged([module, calls, between, call, burn]), 0);
+    assert_eq!(judged([module, between, call, burn, call]), 0);
+}
+
+#[test]
 fn the_halves_of_the_split_with_numpy() {
     let node = |name: &str, kind: &str, module: &str| json!({"name": name, "kind": kind, "module": module});
     let stack = |leaf: &str, native: Value| [node(leaf, "python", "/a.py"), native];

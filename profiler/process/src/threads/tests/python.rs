@@ -105,6 +105,37 @@ fn a_worker_whose_task_is_over_works_for_none() {
 }
 
 #[test]
+fn a_worker_cleans_up_after_its_task_until_it_receives_something() {
+    let mut w = World::new(Limits::default());
+    let outlived = |seqs, at, cpu| of_worker(raw(ThreadCause::Outlived, WORKER, seqs, at, cpu));
+    let lines = |task, busy, idle| [line(task, busy, busy, 0), line("python", 0, idle, 0)];
+    let (one, two) = ("python 3.0 1.0 7", "python 3.0 2.1 8");
+    w.record(named(5, (0, 1), TASK_1, 0, 0));
+    w.worker_record(bound((0, 3), (5, 1), 10, 4));
+    // Waiting until then was the task's; after it nobody waits.
+    assert_eq!(w.worker_record(outlived((3, 4), 40, 14)), [line(one, 10, 30, 0)]);
+    w.record(named(5, (1, 2), TASK_2, 40, 0));
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 4), one);
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 3), one, "taken before, come up after");
+    assert_eq!(w.python(OwnerKind::Worker, 301, 0), "python unknown", "its other threads");
+    assert_eq!(w.worker_record(of_worker(asked(WORKER, 4, 60, 17))), lines(one, 3, 17));
+    // It is bound while it still cleans up.
+    assert_eq!(w.worker_record(bound((4, 5), (5, 2), 80, 19)), lines(one, 2, 18));
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 5), two);
+    // Another time it receives something of a task whose name did not come.
+    assert_eq!(w.worker_record(outlived((5, 6), 90, 24)), [line(two, 5, 10, 0)]);
+    w.record(named(5, (2, 9), IDLE, 90, 0));
+    assert_eq!(w.worker_record(bound((6, 7), (0, 0), 120, 26)), lines(two, 2, 28));
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 7), "python unknown");
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 6), two, "taken before, come up after");
+    // A binding before it was lost: whose task was over is not known.
+    w.record(named(5, (9, 10), TASK_1, 130, 0));
+    w.worker_record(bound((7, 8), (5, 10), 130, 26));
+    assert_eq!(w.worker_record(outlived((11, 12), 140, 28)), [line("python unknown", 2, 10, 0)]);
+    assert_eq!(w.python(OwnerKind::Worker, WORKER, 12), "python unknown");
+}
+
+#[test]
 fn what_was_not_heard_of_binds_to_nothing() {
     let mut w = World::new(Limits::default());
     w.record(named(5, (0, 1), TASK_1, 0, 0));
@@ -155,7 +186,7 @@ fn other_threads_of_a_worker_and_its_daemon() {
 proptest! {
     #[test]
     fn all_that_a_worker_used_is_booked_once(
-        steps in proptest::collection::vec((0..4u32, 1..50u64, 0..60u64), 1..40),
+        steps in proptest::collection::vec((0..5u32, 1..50u64, 0..60u64), 1..40),
     ) {
         let mut w = World::new(Limits::default());
         let (mut at, mut cpu, mut seq, mut booked, mut wall) = (10, 0, 0, 0, 0);
@@ -170,9 +201,13 @@ proptest! {
                     w.record(named(5, (5, 1000 + at as u32), IDLE, at, 0));
                     of_worker(asked(WORKER, seq, at, cpu))
                 }
+                2 => {
+                    seq += 1;
+                    of_worker(raw(ThreadCause::Outlived, WORKER, (seq - 1, seq), at, cpu))
+                }
                 _ => {
                     seq += 1;
-                    bound((seq - 1, seq), (3 + what, 3 + what), at, cpu)
+                    bound((seq - 1, seq), (2 + what, 2 + what), at, cpu)
                 }
             };
             for (_, cpu, passed, _) in w.worker_record(raw) {
