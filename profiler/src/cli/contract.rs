@@ -20,8 +20,8 @@ fn labels(base: &LabelSet, pairs: &[(LabelKey, &str)]) -> Arc<LabelSet> {
     Arc::new(pairs.iter().fold(builder, |builder, (key, value)| builder.set(*key, *value)).build())
 }
 
-/// Ten tasks of a stage, the last of which takes thrice as long, in `Job.slow`; a GC thread, one without a
-/// class, and a Python worker beside them.
+/// Ten tasks of a stage, the last of which takes thrice as long, in `Job.slow`, and allocates where it computes, as the others
+/// do; a GC thread, one without a class, and a Python worker beside them.
 fn window() -> Window {
     use LabelKey::*;
     let from = WallTime::now().floor(LENGTH).minus(2 * LENGTH);
@@ -94,6 +94,10 @@ fn window() -> Window {
     row(&gc, "collect", 9);
     row(&jvm, "early", 1);
     row(&python, "udf", 5);
+    let of_tasks = window.rows.iter().filter(|row| !row.labels.get(Task).is_empty());
+    let allocated = |row: &Row| Row { kind: SampleKind::Alloc, weight: row.count << 19, ..row.clone() };
+    let allocations: Vec<Row> = of_tasks.map(allocated).collect();
+    window.rows.extend(allocations);
     for (pid, labels) in [(11, &jvm), (12, &python)] {
         window.processes.push(Arc::new(ProcessRecord {
             key: ProcessKey { pid, start_ticks: 7 },
@@ -142,6 +146,11 @@ fn commands_and_the_server_understand_each_other() {
         "apps",
         "stages --app etl",
         "stages --app etl --classes",
+        "stages --app etl --type alloc",
+        "stages --app etl --type alloc --classes --sort wall",
+        "stages --app etl --type lock",
+        "tasks --app etl --stage 3 --type alloc --limit 2",
+        "tasks --sort amount",
         "tasks --app etl --stage 3 --sort cpu --limit 2",
         "tasks --sort run-delay",
         "tasks --sort blocked",
