@@ -166,6 +166,8 @@ fn commands_and_the_server_understand_each_other() {
         "diff --app etl --left task-index=1,2 --right task-index=9 --scale absolute",
         "diff --right query={thread_class=\"gc\"} --app etl",
         "diff --app etl --stage 3 --slow --json",
+        "diff --app etl --stage 3 --slow --type alloc",
+        "diff --app etl --left task-index=1,2 --right task-index=9 --scale absolute --type alloc",
     ] {
         assert_eq!(run(line).unwrap_or_else(|error| panic!("{line}: {error}")), code::OK, "{line}");
     }
@@ -197,6 +199,8 @@ fn graphs_are_written() {
     };
     let slow = "diff --app etl --stage 3 --slow";
     assert!(written(slow, "a.svg").contains("Job.slow"));
+    let allocated = written("diff --app etl --stage 3 --slow --type alloc", "c.svg");
+    assert!(allocated.contains("Job.slow (20,480 KiB"), "{allocated}");
     assert!(written(slow, "a.folded").lines().any(|line| line.starts_with("Job.run;Job.slow 0 ")));
     let json: serde_json::Value = serde_json::from_str(&written(slow, "a.json")).unwrap();
     assert!(json["nodes"].is_array() && json["diff"][0]["name"] == "Job.slow", "{json}");

@@ -101,3 +101,62 @@ async fn what_only_waits_have_selects_waits_alone() {
     near(&wall["stages"][0]["sampled"]["wall_seconds"], 24.0 + 0.5);
     assert_eq!(ask("wait=lock").await["count"], 0, "no sample of CPU time waits");
 }
+
+#[tokio::test]
+async fn differences_are_in_the_unit_of_the_kind() {
+    let app = router(state(of_other_kinds()), Access::LocalHostOnly, Router::new());
+    let ask = async |query: &str| {
+        let query = format!("app=app-1&left.stage=3&right.stage=10&type=alloc&{query}&{}", within(0, 40));
+        send(app.clone(), request("GET", &format!("/api/v1/diff?{query}"))).await
+    };
+    let body = ask("format=json&scale=absolute&nodes=1").await.json();
+    let (left, right) = ((400u64 << 19) as f64, (500u64 << 19) as f64);
+    assert_eq!(body["left"]["type"], "alloc");
+    assert_eq!(body["left"]["allocated_bytes"], 400u64 << 19);
+    let total = &body["total"];
+    assert_eq!((&total["left_amount"], &total["right_amount"]), (&json!(left), &json!(right)));
+    assert_eq!((&total["left_seconds"], &total["difference"]), (&Value::Null, &json!(right - left)));
+    let error = (left * left / 400.0 + right * right / 500.0).sqrt();
+    assert!((total["difference_error"].as_f64().unwrap() / error - 1.0).abs() < 1e-9, "{total}");
+    assert_eq!((&body["significant"], &body["cause"]["name"]), (&json!(true), &json!("Job.work")));
+    let (row, nodes) = (&body["diff"][0], &body["nodes"]);
+    assert_eq!((&row["name"], &row["self"]["right_amount"]), (&json!("Job.work"), &json!(right)));
+    assert_eq!(nodes[1]["total"], json!([left, right]));
+    let folded = ask("format=folded&scale=absolute").await;
+    assert_eq!(folded.text(), "java.lang.Thread.run;Job.work 209715200 262144000\n");
+    let svg = ask("format=svg").await;
+    assert!(svg.text().contains("<title>Job.work (256,000 KiB, 100%"), "{}", svg.text());
+    assert!(svg.text().contains("red: more bytes; the left side scaled to the right one"), "{}", svg.text());
+}
+
+#[tokio::test]
+async fn slow_tasks_are_slow_by_time_and_compared_by_any_kind() {
+    let store = of_other_kinds();
+    let process = [(LabelKey::App, "app-1"), (LabelKey::Executor, "1"), (LabelKey::Node, "n1")];
+    let process = jobs::labels(&process);
+    let allocated = |index: &str, tid: &str, count: u64| {
+        let thread = jobs::thread(&process, "task", "3", index, tid);
+        let row = jobs::row(&thread, &[jobs::RUN, jobs::WORK], count);
+        Row { kind: SampleKind::Alloc, weight: count << 19, ..row }
+    };
+    // Two slow tasks, and one of the four usual ones.
+    let rows = vec![allocated("7", "107", 200), allocated("17", "117", 200), allocated("10", "110", 100)];
+    store.append(jobs::window(3, rows, Vec::new(), Vec::new()));
+    let app = router(state(store), Access::LocalHostOnly, Router::new());
+    let ask = async |kind: &str, more: &str| {
+        let query = format!("app=app-1&stage=3&slow=1&type={kind}&{more}&{}", within(0, 40));
+        send(app.clone(), request("GET", &format!("/api/v1/diff?{query}"))).await
+    };
+    let body = ask("alloc", "format=json").await.json();
+    assert_eq!((&body["slow"]["by"], &body["scale"]), (&json!("cpu"), &json!("task")));
+    assert_eq!(ids(&body["right"], "tasks", "task"), ["107", "117"]);
+    let total = &body["total"];
+    near(&total["left_amount"], (100u64 << 19) as f64 / 4.0);
+    near(&total["right_amount"], (400u64 << 19) as f64 / 2.0);
+    assert_eq!(body["slow"]["because"][0]["of"], "cpu", "of CPU time no sample was asked for");
+    assert!(ask("alloc", "format=svg").await.text().contains("bytes for each task"));
+    // Locks are waited for by the clock: a condition that only waits fulfil chooses no tasks.
+    let locks = ask("lock", "format=json").await.json();
+    assert_eq!((&locks["slow"]["by"], &locks["slow"]["tasks"]), (&json!("wall"), &json!(20)));
+    assert_eq!(ask("page-faults", "format=json").await.json()["right"]["samples"], 0);
+}
