@@ -160,3 +160,17 @@ async fn slow_tasks_are_slow_by_time_and_compared_by_any_kind() {
     assert_eq!((&locks["slow"]["by"], &locks["slow"]["tasks"]), (&json!("wall"), &json!(20)));
     assert_eq!(ask("page-faults", "format=json").await.json()["right"]["samples"], 0);
 }
+
+#[tokio::test]
+async fn an_app_is_known_whatever_was_sampled_of_it() {
+    let app = router(state(of_other_kinds()), Access::LocalHostOnly, Router::new());
+    let ask = async |query: &str| {
+        let path = format!("/api/v1/stages?{query}&{}", within(0, 40));
+        send(app.clone(), request("GET", &path)).await
+    };
+    let none = ask("app=other%20job&type=alloc").await.json();
+    assert_eq!((&none["quality"]["samples"], &none["count"]), (&json!(0), &json!(0)), "nothing of it");
+    let named = ask("app=etl&run=latest&type=alloc").await.json();
+    assert_eq!(ids(&named, "stages", "stage"), ["10", "3"]);
+    ask("app=nobody&type=alloc").await.refused(404, "unknown_app", Some("app"));
+}
