@@ -20,9 +20,8 @@ fn of_other_kinds() -> MemoryStore {
     let store = jobs::store(true);
     let process = [(LabelKey::App, "app-1"), (LabelKey::Executor, "1"), (LabelKey::Node, "n1")];
     let process = jobs::labels(&process);
-    let of = |class: &str, stage: &str, index: &str, tid: &str| {
-        jobs::thread(&process, class, stage, index, tid)
-    };
+    let of =
+        |class: &str, stage: &str, index: &str, tid: &str| jobs::thread(&process, class, stage, index, tid);
     let row = |labels: &Arc<LabelSet>, kind, count: u64, weight: u64| {
         let row = jobs::row(labels, &[jobs::RUN, jobs::WORK], count);
         Row { kind, weight, ..row }
