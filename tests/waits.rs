@@ -84,6 +84,7 @@ fn waits(here: &Here) -> Result<()> {
     locks_are_waits_for_locks(&daemon, &query)?;
     locks_have_class_and_owner(&daemon, &job, &query)?;
     has_allocations(&daemon, &query)?;
+    stages_have_their_allocations(&daemon, &query)?;
     ensure!(daemon.stop()?.success());
     Ok(())
 }
@@ -142,6 +143,31 @@ fn has_allocations(daemon: &Daemon, query: &str) -> Result<()> {
     };
     let some: String = reply.body.chars().take(6_000).collect();
     ensure!(reply.body.lines().any(of_stage), "{some}");
+    Ok(())
+}
+
+/// Stages by bytes: the most first, each with what the flame graph of its tasks and of the threads that work for them holds.
+fn stages_have_their_allocations(daemon: &Daemon, query: &str) -> Result<()> {
+    let answer = daemon.json(&format!("/api/v1/stages?{query}&type=alloc&join=no"))?;
+    let rows = answer["stages"].as_array().context("stages")?;
+    let bytes = |of: &Value| of["sampled"]["allocated_bytes"].as_u64();
+    let of_row = |row: &Value| Some(bytes(row)? + bytes(&row["helpers"])? + bytes(&row["python"])?);
+    let sums: Vec<u64> = rows.iter().map(of_row).collect::<Option<_>>().context("allocated_bytes")?;
+    ensure!(sums.first() > Some(&0) && sums.is_sorted_by(|a, b| a >= b), "{sums:?}");
+    let exact = |row: &Value| row["exact"]["cpu_seconds"].is_f64();
+    ensure!(rows.first().is_some_and(exact), "{answer}");
+    for (row, sum) in rows.iter().zip(&sums) {
+        let stage = row["stage"].as_str().context("stage")?;
+        let of_stage = format!("stage={stage}&stage_attempt={}", row["stage_attempt"].as_str().unwrap_or(""));
+        let path = format!("/api/v1/flamegraph?{query}&{of_stage}&type=alloc&unit=bytes&format=folded");
+        let reply = daemon.get(&path)?;
+        ensure!(reply.status == 200, "{}", reply.body);
+        let mut drawn = 0;
+        for line in reply.body.lines() {
+            drawn += line.rsplit_once(' ').context("a weight")?.1.parse::<u64>()?;
+        }
+        ensure!(drawn == *sum, "{of_stage}: {drawn} bytes in the graph, {sum} in the row");
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 // in `own` and `sum`). A method that calls itself counts once for each stack. Pure.
 
 /**
- * The standard error of a method's difference, in seconds, as the daemon has it (`difference_error`): `pair` is its seconds
+ * The standard error of a method's difference, as the daemon has it (`difference_error`): `pair` is its amounts, such as seconds,
  * `[right, left]`, `each` what a sample of each side stands for. A time of n samples of s seconds is off by s times the root of n;
  * where shares are compared, `whole` being the sides' totals, by that of its share.
  */

@@ -1,14 +1,16 @@
-//! `/api/v1/diff` as JSON. Names are borrowed where an answer is made. Each time is written; None is read of a daemon
+//! `/api/v1/diff` as JSON. Names are borrowed where an answer is made. Each figure is written; None is read of a daemon
 //! that does not send it.
 
 use crate::{Amount, Basis, Held};
+use emberscope_model::SampleKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Two selections compared: the right one against the left. Times are scaled, in seconds.
+/// Two selections compared: the right one against the left. Figures are scaled: times in seconds, what is no time in the unit
+/// of its kind.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Diff<'a> {
     /// What there is to be asked for.
@@ -59,7 +61,7 @@ pub struct Side {
     /// Its samples.
     #[serde(flatten)]
     pub amount: Amount,
-    /// What its seconds are multiplied by.
+    /// What its figures are multiplied by.
     #[serde(default)]
     pub factor: f64,
     /// Its tasks, where slow ones were asked for.
@@ -165,20 +167,30 @@ pub struct Because {
     pub share: f64,
 }
 
-/// Times of both sides.
+/// Figures of both sides: seconds, or where the kind of samples is no time, amounts in its unit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pair {
-    /// The left side's.
+    /// The left side's time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64")]
     pub left_seconds: Option<f64>,
-    /// The right side's.
+    /// The right side's time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64")]
     pub right_seconds: Option<f64>,
+    /// The left side's amount, of a kind that is no time: bytes, faults, switches or events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64")]
+    pub left_amount: Option<f64>,
+    /// The right side's amount, of a kind that is no time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64")]
+    pub right_amount: Option<f64>,
     /// The right side's less the left side's.
     #[schemars(with = "f64")]
     pub difference: Option<f64>,
-    /// Standard error of the difference, seconds.
+    /// Standard error of the difference, in the same unit.
     pub difference_error: Option<f64>,
     /// Samples that the left side's rests on.
     pub left_samples: u64,
@@ -187,6 +199,19 @@ pub struct Pair {
 }
 
 impl Pair {
+    /// The same with the figures of the left and the right side, of samples of a kind.
+    pub fn with_sides(self, kind: SampleKind, [left, right]: [f64; 2]) -> Self {
+        match kind.is_time() {
+            true => Self { left_seconds: Some(left), right_seconds: Some(right), ..self },
+            false => Self { left_amount: Some(left), right_amount: Some(right), ..self },
+        }
+    }
+
+    /// The figures of the left and the right side, whatever their kind.
+    pub fn sides(&self) -> [Option<f64>; 2] {
+        [self.left_seconds.or(self.left_amount), self.right_seconds.or(self.right_amount)]
+    }
+
     /// Whether the difference is larger than so many of its errors; false where either is not known.
     pub fn is_beyond(&self, errors: f64) -> bool {
         let both = self.difference.zip(self.difference_error);
@@ -219,14 +244,14 @@ pub struct DiffRow<'a> {
     pub method: MethodName<'a>,
     /// Kinds of code that it ran as.
     pub kinds: BTreeSet<Cow<'static, str>>,
-    /// Time in it.
+    /// What is of it alone.
     #[serde(rename = "self")]
     pub own: Pair,
-    /// Time in it and in what it called.
+    /// What is of it and of what it called.
     pub total: Pair,
 }
 
-/// A node of the merged tree: times of the left and the right side.
+/// A node of the merged tree: figures of the left and the right side.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DiffNode<'a> {
     /// Place of its caller; null of the root.
@@ -236,9 +261,9 @@ pub struct DiffNode<'a> {
     pub method: MethodName<'a>,
     /// Kind of code.
     pub kind: Cow<'static, str>,
-    /// Time in it.
+    /// What is of it alone.
     #[serde(rename = "self")]
     pub own: [f64; 2],
-    /// Time in it and below it.
+    /// What is of it and of all below it.
     pub total: [f64; 2],
 }

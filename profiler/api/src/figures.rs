@@ -1,5 +1,7 @@
 //! The two kinds of figures of a row: exact ones, by the kernel's accounts, and sampled ones. They are never mixed.
 
+use crate::{Amount, Weight};
+use emberscope_model::SampleKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -45,19 +47,33 @@ pub struct Exact {
 }
 
 /// What samples say.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Sampled {
     /// How many.
     pub samples: u64,
-    /// Their weight.
-    pub cpu_seconds: f64,
+    /// What they weigh, under the name that their kind has for it: `cpu_seconds`.
+    #[serde(flatten)]
+    pub weight: Weight,
     /// Relative standard error of it; null without samples.
     pub sampling_error: Option<f64>,
 }
 
+impl Sampled {
+    /// What they weigh, of samples of a kind: seconds, or the kind's own unit. None where the answer does not say.
+    pub fn amount(&self, kind: SampleKind) -> Option<f64> {
+        self.weight.of(kind)?.as_f64()
+    }
+}
+
+impl From<Amount> for Sampled {
+    fn from(Amount { samples, sampling_error, weight }: Amount) -> Self {
+        Self { samples, weight, sampling_error }
+    }
+}
+
 /// Both, of the same threads.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Figures {
     /// By the kernel's accounts; null where it has none.

@@ -37,9 +37,9 @@ words! {
     Scale {
         /// The left side's total is made the right side's.
         Equal = "equal";
-        /// Times are as they are.
+        /// Times and other amounts are as they are.
         Absolute = "absolute";
-        /// Times are for each task; only of slow tasks against usual ones.
+        /// They are for each task; only of slow tasks against usual ones.
         Task = "task";
     }
 
@@ -61,6 +61,8 @@ words! {
         Blocked = "blocked";
         /// Time that passed.
         Wall = "wall";
+        /// What samples weigh, of the kind that is asked for; helpers and Python workers counted in.
+        Amount = "amount";
         /// Spark's id of the task.
         Task = "task";
     }
@@ -77,6 +79,8 @@ words! {
         Blocked = "blocked";
         /// The tasks' time that passed.
         Wall = "wall";
+        /// What samples weigh, of the kind that is asked for; helpers and Python workers counted in.
+        Amount = "amount";
     }
 
     /// What makes tasks slow.

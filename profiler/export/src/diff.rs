@@ -11,7 +11,7 @@ use super::text::{clean, one_line};
 use super::walk::{Below, Path, preorder};
 use super::{Bounded, ExportError, Format};
 use alike::{alike, shown};
-use emberscope_model::{Frame, FrameKind, Node, NodeId, Tree};
+use emberscope_model::{Frame, FrameKind, Node, NodeId, SampleKind, Tree};
 use inferno::flamegraph::{Direction, Options, TextTruncateDirection, from_lines};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -126,12 +126,14 @@ fn side_of(grown: &[Growing], order: &[(NodeId, NodeId)], side: usize) -> Tree {
     Tree::with_totals(nodes)
 }
 
-/// How a difference is scaled, and what is written over the picture.
+/// What a difference is of, how it is scaled, and what is written over the picture.
 #[derive(Clone, Debug)]
 pub struct DiffOptions {
-    /// What the left side's nanoseconds are multiplied by.
+    /// What the samples of both sides count.
+    pub kind: SampleKind,
+    /// What the left side's weights are multiplied by.
     pub left_factor: f64,
-    /// What the right side's nanoseconds are multiplied by.
+    /// What the right side's weights are multiplied by.
     pub right_factor: f64,
     /// Headline of the picture.
     pub title: String,
@@ -140,11 +142,15 @@ pub struct DiffOptions {
 }
 
 impl DiffOptions {
-    fn left(&self, ns: u64) -> u64 {
-        (ns as f64 * self.left_factor).round() as u64
+    fn left(&self, weight: u64) -> u64 {
+        (weight as f64 * self.left_factor).round() as u64
     }
-    fn right(&self, ns: u64) -> u64 {
-        (ns as f64 * self.right_factor).round() as u64
+    fn right(&self, weight: u64) -> u64 {
+        (weight as f64 * self.right_factor).round() as u64
+    }
+    /// Weight of one of the picture's numbers, which are whole.
+    fn one(&self) -> u64 {
+        self.kind.facts().whole.of as u64
     }
 }
 
@@ -196,16 +202,16 @@ fn svg(trees: &Aligned, options: &DiffOptions, out: &mut impl Write) -> io::Resu
     drawing.direction = Direction::Inverted;
     drawing.min_width = 100.0 / NARROW as f64;
     drawing.text_truncate_direction = TextTruncateDirection::Right;
-    // inferno's `factor` leaves the difference as it is (flamegraph/mod.rs, 0.12.8): so plain microseconds.
-    drawing.count_name = "us".to_owned();
+    // inferno's `factor` leaves the difference as it is (flamegraph/mod.rs, 0.12.8): so plain microseconds, and KiB of bytes.
+    drawing.count_name = options.kind.facts().whole.unit.to_owned();
     // Lines come as the walk has them, a caller's own before its callees': see svg.rs.
     drawing.flame_chart = true;
     from_lines(&mut drawing, lines.lines().rev(), out)
 }
 
-/// `stack left right`, in microseconds.
+/// `stack left right`, in the unit of the picture's numbers.
 fn lines(trees: &Aligned, options: &DiffOptions, total: u64) -> io::Result<String> {
-    const US: u64 = 1_000;
+    let one = options.one();
     let mut path = Path::default();
     let mut out: Vec<u8> = Vec::new();
     preorder::<io::Error>(&trees.right, |visit| {
@@ -215,16 +221,16 @@ fn lines(trees: &Aligned, options: &DiffOptions, total: u64) -> io::Result<Strin
             path.set(visit.depth, &name);
         }
         let below = options.right(visit.node.total_weight);
-        if below < total / NARROW || below < US {
+        if below < total / NARROW || below < one {
             // Not drawn, and still part of its caller's width; no difference of the caller's own.
-            let us = below / US;
-            if us > 0 && visit.depth > 1 {
-                writeln!(out, "{} {us} {us}", path.parent())?;
+            let width = below / one;
+            if width > 0 && visit.depth > 1 {
+                writeln!(out, "{} {width} {width}", path.parent())?;
             }
             return Ok(Below::Skip);
         }
-        let left = trees.left.nodes.get(visit.id).map_or(0, |node| options.left(node.self_weight)) / US;
-        let right = options.right(visit.node.self_weight) / US;
+        let left = trees.left.nodes.get(visit.id).map_or(0, |node| options.left(node.self_weight)) / one;
+        let right = options.right(visit.node.self_weight) / one;
         let text = Some(path.text()).filter(|_| visit.depth > 0).unwrap_or(NO_FRAMES);
         if right > 0 || (left > 0 && visit.depth > 0) {
             writeln!(out, "{text} {left} {right}")?;

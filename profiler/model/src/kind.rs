@@ -87,6 +87,8 @@ pub struct KindFacts {
     pub amount: Amount,
     /// How a picture shows weights.
     pub picture: Scale,
+    /// How a picture shows weights that are rounded to whole numbers.
+    pub whole: Scale,
     /// Relative standard error of a sum of weights that rests on so many samples; None of none. Where all weigh the
     /// same: [`super::sampling_error`].
     pub error: fn(u64) -> Option<f64>,
@@ -187,6 +189,10 @@ impl SampleKind {
     pub fn holds(self, sampled: Self) -> bool {
         self.facts().holds.contains(&sampled)
     }
+    /// Whether the weight is a time, in nanoseconds.
+    pub fn is_time(self) -> bool {
+        self.facts().unit == CPU.unit
+    }
     /// Whether all samples of the kind weigh the same: then they may as well be counted.
     pub fn is_even(self) -> bool {
         self.facts().pace == Pace::Hz
@@ -234,6 +240,7 @@ mod tests {
         );
         for &kind in SampleKind::ASKED {
             assert!(kind.facts().holds.iter().all(|of| of.facts().weight.unit == kind.facts().weight.unit));
+            assert_eq!(kind.is_time(), kind.facts().amount.of != 1);
         }
     }
 }

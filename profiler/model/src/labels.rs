@@ -107,6 +107,11 @@ impl LabelKey {
                 | Self::Sql
         )
     }
+    /// Whether only samples of some kinds have the key: why their thread waited, and for what lock; which event or disk they are
+    /// of. Exact sums of threads and samples of CPU time do not.
+    pub const fn is_of_sample(self) -> bool {
+        matches!(self, Self::Wait | Self::Lock | Self::LockOwner | Self::Event)
+    }
     /// Whether a sample's value is made of its application's or stage's when it is asked, whatever the sample's own process
     /// knew.
     pub const fn is_joined(self) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! In: the values and the time range. Out: ids, or an error that names those there are, of one name with their times. An app that is
 //! not in the range but elsewhere in the store is known: its answer is empty, not an error. Costs one
-//! pass over the range's totals when every value is an id, two more at most when not.
+//! pass over the range's totals when every value is an id, two more at most when not; of a kind that holds no CPU time twice that.
 
 use super::error::{ApiError, shown};
 use super::params::nearest;
@@ -122,6 +122,8 @@ pub fn resolve(
     Ok(ids)
 }
 
+/// Apps with samples of a kind or of CPU time: one of which nothing of the kind was sampled is known all the same, and which run
+/// is the last does not hang on the kind.
 fn directory(
     store: &dyn Store,
     range: TimeRange,
@@ -129,9 +131,13 @@ fn directory(
     selection: Selection,
 ) -> Result<Directory, ApiError> {
     let mut out = Directory::new();
-    for total in
-        store.totals(&Query { range, selection, kind, group: Vec::new(), detail: Detail::default() })?
-    {
+    let mut query = Query { range, selection, kind, group: Vec::new(), detail: Detail::default() };
+    let mut totals = store.totals(&query)?;
+    if !kind.holds(SampleKind::Cpu) {
+        query.kind = SampleKind::Cpu;
+        totals.extend(store.totals(&query)?);
+    }
+    for total in totals {
         let id = total.labels.get(LabelKey::App);
         if !id.is_empty() {
             let known = out

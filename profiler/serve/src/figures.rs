@@ -5,8 +5,8 @@
 //! never mixed: what must be one number says which of the two it is.
 
 use super::answer::{share, share_error};
-use emberscope_api::{Amount, Cost, Exact, Sampled};
-use emberscope_model::{LabelTotal, LedgerSums, LedgerTotal, SampleKind, TimeRange, sampling_error};
+use emberscope_api::{Amount, Cost, Exact};
+use emberscope_model::{LabelTotal, LedgerSums, LedgerTotal, SampleKind, TimeRange};
 
 /// Samples, and what they weigh in the unit of their kind.
 #[derive(Clone, Copy, Default)]
@@ -40,7 +40,7 @@ pub struct Figures {
     pub exact: Option<LedgerSums>,
     /// How many samples the row has.
     pub samples: u64,
-    /// Weight of these samples, nanoseconds.
+    /// Weight of these samples, in the unit of their kind.
     pub weight: u64,
     /// When the row was seen by the ledger, to the instant.
     seen_exactly: Option<TimeRange>,
@@ -74,13 +74,9 @@ impl Figures {
     pub fn seen(&self) -> Option<TimeRange> {
         self.seen_exactly.or(self.seen_sampled)
     }
-    /// For a row.
-    pub fn answer(&self) -> emberscope_api::Figures {
-        let sampled = Sampled {
-            samples: self.samples,
-            cpu_seconds: seconds(self.weight),
-            sampling_error: sampling_error(self.samples),
-        };
+    /// For a row whose samples are of a kind.
+    pub fn answer(&self, kind: SampleKind) -> emberscope_api::Figures {
+        let sampled = Amount::new(kind, self.samples, self.weight).into();
         emberscope_api::Figures { exact: self.exact.as_ref().map(exact), sampled }
     }
 }

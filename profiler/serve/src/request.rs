@@ -150,7 +150,7 @@ pub fn of_time(kind: SampleKind) -> Result<(), ApiError> {
     let kind = kind.slug();
     let message = format!(
         "This is about CPU time and what the kernel tells beside it, waits included: ask without `type={kind}`, or ask for \
-         its flame graph, top, series, labels, apps or executors."
+         its stages, tasks, flame graph, top, diff, series, labels, apps or executors."
     );
     Err(ApiError::bad("type", message))
 }

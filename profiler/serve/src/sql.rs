@@ -7,7 +7,7 @@
 use super::ServeState;
 use super::answer::{head, headers, json, text, whole};
 use super::error::ApiError;
-use super::figures::Samples;
+use super::figures::{self, Samples};
 use super::spark::{self, Asking, KeptWords, Words};
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -138,7 +138,7 @@ fn queries(stages: &[Stage], kind: SampleKind, all: u64) -> Vec<SqlQuery> {
                 .filter(|_| of_query),
             ended: ended.and_then(|all| all.into_iter().max_by(|a, b| a.0.cmp(&b.0))).filter(|_| of_query),
             cost: sum.cost(kind, all),
-            exact: used.figures.answer().exact,
+            exact: used.figures.exact.as_ref().map(figures::exact),
             waited: used.waits.answer(used.figures.exact.as_ref()),
         }
     };

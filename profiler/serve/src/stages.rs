@@ -1,13 +1,12 @@
 //! `/api/v1/stages` and `/api/v1/tasks`: what tasks used, exactly and by samples.
 //!
-//! In: the tasks of a selection ([`super::work`]). Out: a row for each stage attempt, or for each task,
-//! with what Spark itself says of it ([`super::spark`]) where it can be asked.
+//! In: the tasks of a selection ([`super::work`]), with samples of the kind that is asked for. Out: a row for each stage attempt,
+//! or for each task, with what Spark itself says of it ([`super::spark`]) where it can be asked.
 //! Limits: `limit` rows of tasks; the answer says how many there are.
 
 use super::ServeState;
 use super::answer::{head, headers, json, text, whole};
 use super::figures::{Figures, seconds};
-use super::request::of_time;
 use super::spark::{self, KeptWords, Words};
 use super::waits::Waits;
 use super::work::{self, Class, Task, class_at};
@@ -15,7 +14,7 @@ use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use emberscope_api::route::{self, param};
 use emberscope_api::{self as api, ClassFigures, Durations, StageOrder, Stages, TaskOrder, Tasks, Word as _};
-use emberscope_model::{LabelKey, LedgerSums};
+use emberscope_model::{LabelKey, LedgerSums, SampleKind};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,27 +53,28 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The number that it is sorted by.
-    fn rank(&self, sort: StageOrder) -> u64 {
-        let cpu = |figures: &Figures| figures.exact.map_or(figures.weight, |sums| sums.accounts.cpu_ns);
+    /// The number that it is sorted by; samples are of a kind.
+    fn rank(&self, sort: StageOrder, kind: SampleKind) -> u64 {
+        let sum = |of: &dyn Fn(&Figures) -> u64| {
+            [&self.own, &self.helpers, &self.python].map(of).into_iter().fold(0, u64::saturating_add)
+        };
         match sort {
             StageOrder::Stage => 0,
-            StageOrder::Cpu => {
-                [&self.own, &self.helpers, &self.python].map(cpu).into_iter().fold(0, u64::saturating_add)
-            }
+            StageOrder::Cpu => sum(&|figures| cpu_ns(figures, kind)),
+            StageOrder::Amount => sum(&|figures| figures.weight),
             StageOrder::RunDelay => exact(&self.own, |sums| sums.accounts.run_delay_ns),
             StageOrder::Blocked => exact(&self.own, LedgerSums::blocked_ns),
             StageOrder::Wall => exact(&self.own, |sums| sums.wall_ns),
         }
     }
 
-    fn row(&self, app: &str, stage: &str, attempt: &str) -> api::Stage {
+    fn row(&self, [app, stage, attempt]: [&str; 3], kind: SampleKind) -> api::Stage {
         let mut all = self.own;
         all.add(&self.helpers);
         all.add(&self.python);
         let classes = self.classes.iter().map(|(class, figures)| ClassFigures {
             thread_class: class_at(*class).map(Into::into),
-            figures: figures.answer(),
+            figures: figures.answer(kind),
         });
         api::Stage {
             app: text(app),
@@ -86,9 +86,9 @@ impl<'a> Stage<'a> {
             executors: self.executors.len() as u64,
             first_seen: all.seen().map(|seen| seen.from.into()),
             last_seen: all.seen().map(|seen| seen.until.into()),
-            own: self.own.answer(),
-            helpers: self.helpers.answer(),
-            python: self.python.answer(),
+            own: self.own.answer(kind),
+            helpers: self.helpers.answer(kind),
+            python: self.python.answer(kind),
             waited: self.waits.answer(self.own.exact.as_ref()),
             durations: durations(&self.walls),
             classes: classes.collect(),
@@ -110,13 +110,14 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
     let source = state.spark.clone();
     state
         .select(raw, &route::STAGES, move |store, params, query| {
-            of_time(query.kind)?;
             let joined = spark::wanted(params)?;
             let source = source.filter(|_| joined);
-            let sort = params.word(param::SORT, StageOrder::Stage)?;
+            let kind = query.kind;
+            let usual = if kind == SampleKind::Cpu { StageOrder::Stage } else { StageOrder::Amount };
+            let sort = params.word(param::SORT, usual)?;
             let limit = params.number_of(&route::STAGES, param::LIMIT)?;
             let summary = store.summary(query)?;
-            let tasks = work::tasks(store, query)?;
+            let tasks = work::sampled_tasks(store, query)?;
             // Tasks come stage by stage.
             let mut stages: Vec<([&str; 3], Stage<'_>)> = Vec::new();
             for task in &tasks {
@@ -131,10 +132,10 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
                 }
             }
             // Stable: equal ones stay in the order of their numbers.
-            stages.sort_by_key(|(_, stage)| Reverse(stage.rank(sort)));
+            stages.sort_by_key(|(_, stage)| Reverse(stage.rank(sort, kind)));
             let count = stages.len();
             stages.truncate(limit);
-            let rows = stages.iter().map(|([app, id, attempt], stage)| stage.row(app, id, attempt));
+            let rows = stages.iter().map(|(key, stage)| stage.row(*key, kind));
             let cut = (count - stages.len()) as u64;
             let content = Stages { count: count as u64, cut, stages: rows.collect(), spark: None };
             let mut out = whole(head(&summary, store), content);
@@ -147,10 +148,17 @@ pub async fn stages(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuer
         .await
 }
 
-/// The number that a task is sorted by.
-fn rank(task: &Task, sort: TaskOrder) -> u64 {
+/// CPU time of a row with samples of a kind, nanoseconds: the ledger's, else the samples' if they are of CPU time.
+fn cpu_ns(figures: &Figures, kind: SampleKind) -> u64 {
+    let sampled = if kind == SampleKind::Cpu { figures.weight } else { 0 };
+    figures.exact.map_or(sampled, |sums| sums.accounts.cpu_ns)
+}
+
+/// The number that a task with samples of a kind is sorted by.
+fn rank(task: &Task, sort: TaskOrder, kind: SampleKind) -> u64 {
     match sort {
-        TaskOrder::Cpu => task.cpu_ns(),
+        TaskOrder::Cpu => cpu_ns(&task.all(), kind),
+        TaskOrder::Amount => task.all().weight,
         TaskOrder::RunDelay => exact(&task.own, |sums| sums.accounts.run_delay_ns),
         TaskOrder::Blocked => exact(&task.own, LedgerSums::blocked_ns),
         TaskOrder::Wall => exact(&task.own, |sums| sums.wall_ns),
@@ -168,22 +176,23 @@ pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
     let source = state.spark.clone();
     state
         .select(raw, &route::TASKS, move |store, params, query| {
-            of_time(query.kind)?;
             let joined = spark::wanted(params)?;
             let source = source.filter(|_| joined);
-            let sort = params.word(param::SORT, TaskOrder::Cpu)?;
+            let kind = query.kind;
+            let usual = if kind == SampleKind::Cpu { TaskOrder::Cpu } else { TaskOrder::Amount };
+            let sort = params.word(param::SORT, usual)?;
             let limit = params.number_of(&route::TASKS, param::LIMIT)?;
             let summary = store.summary(query)?;
-            let mut tasks = work::tasks(store, query)?;
+            let mut tasks = work::sampled_tasks(store, query)?;
             // Stable: equal ones stay in the order of their numbers.
-            tasks.sort_by_key(|task| Reverse(rank(task, sort)));
+            tasks.sort_by_key(|task| Reverse(rank(task, sort, kind)));
             let count = tasks.len();
             tasks.truncate(limit);
             let content = Tasks {
                 count: count as u64,
                 cut: (count - tasks.len()) as u64,
                 sort: sort.word().into(),
-                tasks: tasks.iter().map(row).collect(),
+                tasks: tasks.iter().map(|task| row(task, kind)).collect(),
                 spark: None,
             };
             let mut out = whole(head(&summary, store), content);
@@ -195,7 +204,7 @@ pub async fn tasks(State(state): State<Arc<ServeState>>, RawQuery(raw): RawQuery
         .await
 }
 
-fn row(task: &Task) -> api::Task {
+fn row(task: &Task, kind: SampleKind) -> api::Task {
     let label = |key| text(task.label(key));
     api::Task {
         app: label(LabelKey::App),
@@ -208,9 +217,9 @@ fn row(task: &Task) -> api::Task {
         node: label(LabelKey::Node),
         first_seen: task.seen().map(|seen| seen.from.into()),
         last_seen: task.seen().map(|seen| seen.until.into()),
-        own: task.own.answer(),
-        helpers: task.helpers.answer(),
-        python: task.python.answer(),
+        own: task.own.answer(kind),
+        helpers: task.helpers.answer(kind),
+        python: task.python.answer(kind),
         waited: task.waits.answer(task.own.exact.as_ref()),
         spark: None,
     }

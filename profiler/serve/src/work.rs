@@ -99,7 +99,8 @@ impl Task {
     pub fn is_exact(&self) -> bool {
         self.all().exact.is_some()
     }
-    /// CPU time of its own thread, its helpers and its Python workers, nanoseconds: the ledger's, else the samples'.
+    /// CPU time of its own thread, its helpers and its Python workers, nanoseconds: the ledger's, else the samples', which are
+    /// of CPU time then ([`tasks`]).
     pub fn cpu_ns(&self) -> u64 {
         let all = self.all();
         all.exact.map_or(all.weight, |sums| sums.accounts.cpu_ns)
@@ -135,10 +136,28 @@ pub fn natural(text: &str) -> (bool, u64, String) {
 /// # Errors
 /// What the store fails with.
 pub fn tasks(store: &dyn Store, query: &Query) -> Result<Vec<Task>, ApiError> {
-    let mut query = Query { kind: SampleKind::Cpu, ..query.clone() };
+    let selection = of_threads(&query.selection, query.kind);
+    sampled_tasks(store, &Query { kind: SampleKind::Cpu, selection, ..query.clone() })
+}
+
+/// The conditions on samples of a kind that hold for a thread's exact sums and CPU time as well: those on labels that only other
+/// samples have are left out. Of CPU time all stay, so that what no sample of it can have selects nothing.
+fn of_threads(selection: &Selection, kind: SampleKind) -> Selection {
+    let stays = |matcher: &&Matcher| kind == SampleKind::Cpu || !matcher.key.is_of_sample();
+    Selection { matchers: selection.matchers.iter().filter(stays).cloned().collect() }
+}
+
+/// All tasks of a query: what was sampled of them is of its kind. What the ledger has of them and what they waited for do not
+/// hang on the kind.
+///
+/// # Errors
+/// What the store fails with.
+pub fn sampled_tasks(store: &dyn Store, query: &Query) -> Result<Vec<Task>, ApiError> {
+    let mut query = query.clone();
     query.selection.matchers.push(Matcher { key: LabelKey::Stage, op: MatchOp::NotIn(vec![String::new()]) });
+    let threads = of_threads(&query.selection, query.kind);
     let mut tasks: BTreeMap<Key, Task> = BTreeMap::new();
-    for line in store.ledger(query.range, &query.selection, &BY)? {
+    for line in store.ledger(query.range, &threads, &BY)? {
         for figures in figures(&mut tasks, |key| line.label(key).cloned()) {
             figures.add_exact(&line);
         }
@@ -149,7 +168,7 @@ pub fn tasks(store: &dyn Store, query: &Query) -> Result<Vec<Task>, ApiError> {
             figures.add_samples(&total);
         }
     }
-    for total in store.totals(&Query { kind: SampleKind::OffCpu, ..query })? {
+    for total in store.totals(&Query { kind: SampleKind::OffCpu, selection: threads, ..query })? {
         let value = |key| total.labels.iter().find(|(k, _)| *k == key).map_or("", |(_, v)| v);
         let key = KEYS.map(|key| Arc::from(value(key)));
         if class_of(value(LabelKey::ThreadClass)) == Some(ThreadClass::Task)

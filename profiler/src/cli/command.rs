@@ -50,6 +50,7 @@ Examples:
 Examples:
   emberscope stages --app nightly-etl
   emberscope stages --app nightly-etl --classes
+  emberscope stages --app nightly-etl --type alloc
   emberscope stages --app nightly-etl --run latest --sort wall -n 10
   emberscope stages --app app-20261121163009-0000 --spark-url http://history:18080 --from -1d
 
@@ -71,6 +72,7 @@ its method, other code by its class. Samples that no frame identifies are in the
 Examples:
   emberscope tasks --app nightly-etl --stage 3
   emberscope tasks --app nightly-etl --stage 3 --sort run-delay --limit 10
+  emberscope tasks --app nightly-etl --stage 3 --type lock
   emberscope tasks --app nightly-etl --executor 2 --from -5m --json")]
     Tasks(tasks::TasksArgs),
     /// List the pauses of JVMs: when all threads were stopped, for how long, and why.
@@ -154,6 +156,7 @@ Examples:
   emberscope diff --app nightly-etl --stage 3 --slow -o slow.svg
   emberscope diff --left app=app-1 --right app=app-2 --stage 3
   emberscope diff --app nightly-etl --left run=-2 --right run=latest
+  emberscope diff --app nightly-etl --left run=-2 --right run=latest --type alloc --scale absolute
   emberscope diff --app nightly-etl --left from=-2h,until=-1h --right from=-1h --thread-class task
   emberscope diff --left executor=1 --right executor=2,3 --app nightly-etl --format folded")]
     Diff(Box<diff::DiffArgs>),

@@ -20,8 +20,8 @@ fn labels(base: &LabelSet, pairs: &[(LabelKey, &str)]) -> Arc<LabelSet> {
     Arc::new(pairs.iter().fold(builder, |builder, (key, value)| builder.set(*key, *value)).build())
 }
 
-/// Ten tasks of a stage, the last of which takes thrice as long, in `Job.slow`; a GC thread, one without a
-/// class, and a Python worker beside them.
+/// Ten tasks of a stage, the last of which takes thrice as long, in `Job.slow`, and allocates where it computes, as the others
+/// do; a GC thread, one without a class, and a Python worker beside them.
 fn window() -> Window {
     use LabelKey::*;
     let from = WallTime::now().floor(LENGTH).minus(2 * LENGTH);
@@ -94,6 +94,10 @@ fn window() -> Window {
     row(&gc, "collect", 9);
     row(&jvm, "early", 1);
     row(&python, "udf", 5);
+    let of_tasks = window.rows.iter().filter(|row| !row.labels.get(Task).is_empty());
+    let allocated = |row: &Row| Row { kind: SampleKind::Alloc, weight: row.count << 19, ..row.clone() };
+    let allocations: Vec<Row> = of_tasks.map(allocated).collect();
+    window.rows.extend(allocations);
     for (pid, labels) in [(11, &jvm), (12, &python)] {
         window.processes.push(Arc::new(ProcessRecord {
             key: ProcessKey { pid, start_ticks: 7 },
@@ -142,6 +146,11 @@ fn commands_and_the_server_understand_each_other() {
         "apps",
         "stages --app etl",
         "stages --app etl --classes",
+        "stages --app etl --type alloc",
+        "stages --app etl --type alloc --classes --sort wall",
+        "stages --app etl --type lock",
+        "tasks --app etl --stage 3 --type alloc --limit 2",
+        "tasks --sort amount",
         "tasks --app etl --stage 3 --sort cpu --limit 2",
         "tasks --sort run-delay",
         "tasks --sort blocked",
@@ -157,6 +166,8 @@ fn commands_and_the_server_understand_each_other() {
         "diff --app etl --left task-index=1,2 --right task-index=9 --scale absolute",
         "diff --right query={thread_class=\"gc\"} --app etl",
         "diff --app etl --stage 3 --slow --json",
+        "diff --app etl --stage 3 --slow --type alloc",
+        "diff --app etl --left task-index=1,2 --right task-index=9 --scale absolute --type alloc",
     ] {
         assert_eq!(run(line).unwrap_or_else(|error| panic!("{line}: {error}")), code::OK, "{line}");
     }
@@ -188,6 +199,8 @@ fn graphs_are_written() {
     };
     let slow = "diff --app etl --stage 3 --slow";
     assert!(written(slow, "a.svg").contains("Job.slow"));
+    let allocated = written("diff --app etl --stage 3 --slow --type alloc", "c.svg");
+    assert!(allocated.contains("Job.slow (20,480 KiB"), "{allocated}");
     assert!(written(slow, "a.folded").lines().any(|line| line.starts_with("Job.run;Job.slow 0 ")));
     let json: serde_json::Value = serde_json::from_str(&written(slow, "a.json")).unwrap();
     assert!(json["nodes"].is_array() && json["diff"][0]["name"] == "Job.slow", "{json}");

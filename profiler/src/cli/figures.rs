@@ -4,7 +4,8 @@
 //! rest on samples and have an error; a cell never mixes them. A figure that is not told is an empty cell.
 
 use super::text;
-use emberscope_api::{Exact, Figures, Instant, Sampled};
+use emberscope_api::{Exact, Figures, Instant};
+use emberscope_model::SampleKind;
 
 /// Figures as cells.
 pub trait Cells {
@@ -14,8 +15,8 @@ pub trait Cells {
     fn exact_pair(&self, of: fn(&Exact) -> (u64, u64)) -> String;
     /// Bytes from the accounts.
     fn exact_bytes(&self, of: fn(&Exact) -> u64) -> String;
-    /// The CPU time that samples tell, with its error; empty without samples.
-    fn sampled_time(&self) -> String;
+    /// What samples of a kind weigh, with its error; empty without samples.
+    fn sampled(&self, kind: SampleKind) -> String;
     /// There is nothing in it.
     fn is_empty(&self) -> bool;
 }
@@ -30,10 +31,10 @@ impl Cells for Figures {
     fn exact_bytes(&self, of: fn(&Exact) -> u64) -> String {
         text::bytes(self.exact.as_ref().map(of))
     }
-    fn sampled_time(&self) -> String {
-        match &self.sampled {
-            Sampled { samples: 0, .. } => String::new(),
-            sampled => text::time_within(Some(sampled.cpu_seconds), sampled.sampling_error),
+    fn sampled(&self, kind: SampleKind) -> String {
+        match self.sampled.samples {
+            0 => String::new(),
+            _ => text::amount_within(self.sampled.amount(kind), self.sampled.sampling_error, kind),
         }
     }
     fn is_empty(&self) -> bool {
@@ -41,15 +42,45 @@ impl Cells for Figures {
     }
 }
 
-/// The line under a table that has figures of both kinds: how they come about.
-pub fn how<'a>(rows: impl IntoIterator<Item = &'a Figures>) -> String {
-    const SAMPLED: &str = "SAMPLED: from n samples, +- the standard error 1/sqrt(n)";
+/// What was sampled of a stage or a task: of CPU time that of its own threads, for helpers and Python workers have columns of
+/// their own; of any other kind that of all of them, with the error of all.
+pub fn sampled(own: &Figures, others: [&Figures; 2], kind: SampleKind) -> String {
+    if kind == SampleKind::Cpu {
+        return own.sampled(kind);
+    }
+    let all = || [own].into_iter().chain(others).map(|figures| &figures.sampled);
+    let samples = all().fold(0u64, |sum, sampled| sum.saturating_add(sampled.samples));
+    let amount: f64 = all().filter_map(|sampled| sampled.amount(kind)).sum();
+    match samples {
+        0 => String::new(),
+        n => text::amount_within(Some(amount), (kind.facts().error)(n), kind),
+    }
+}
+
+/// Head of the column of what was sampled: the kind's own, but for times that exact columns have names of.
+pub const fn head(kind: SampleKind) -> &'static str {
+    match kind {
+        SampleKind::Cpu => "SAMPLED",
+        SampleKind::Wall => "SAMPLED WALL",
+        _ => kind.facts().column,
+    }
+}
+
+/// The line under a table that has figures of both kinds, sampled ones of a kind of samples: how they come about.
+pub fn how<'a>(rows: impl IntoIterator<Item = &'a Figures>, kind: SampleKind) -> String {
+    let sampled = format!("{}: from n samples, +- the standard error 1/sqrt(n)", head(kind));
     if rows.into_iter().all(|figures| figures.exact.is_none()) {
         return format!(
-            "the kernel's accounts have no figures for these (emberscope status may say why); {SAMPLED}"
+            "the kernel's accounts have no figures for these (emberscope status may say why); {sampled}"
         );
     }
-    format!("exact, from the kernel's accounts of each thread, except {SAMPLED}")
+    format!("exact, from the kernel's accounts of each thread, except {sampled}")
+}
+
+/// The line that says of whom the column of what was sampled is; None of CPU time, whose other columns say it.
+pub fn whose(kind: SampleKind) -> Option<String> {
+    let of_all = "of the tasks' own threads, of threads that tasks started and of Python workers together";
+    (kind != SampleKind::Cpu).then(|| format!("{}: {}, {of_all}", head(kind), kind.facts().title))
 }
 
 /// What is known, else nothing.
@@ -79,15 +110,32 @@ mod tests {
         let nothing: Figures = serde_json::from_str(r#"{"exact":null,"sampled":{"samples":0}}"#).unwrap();
         assert!(nothing.is_empty());
         assert_eq!(nothing.exact_time(|exact| exact.cpu_seconds), "");
-        assert_eq!(nothing.sampled_time(), "");
+        assert_eq!(nothing.sampled(SampleKind::Cpu), "");
         let sampled: Figures =
             serde_json::from_str(r#"{"sampled":{"samples":400,"cpu_seconds":4.04,"sampling_error":0.05}}"#)
                 .unwrap();
-        assert_eq!(sampled.sampled_time(), "4.04 s +- 5.0 %");
+        assert_eq!(sampled.sampled(SampleKind::Cpu), "4.04 s +- 5.0 %");
+        let how = |rows: [&Figures; 2]| how(rows, SampleKind::Cpu);
         assert!(how([&nothing, &sampled]).starts_with("the kernel's accounts have no figures"));
         let exact = Figures { exact: Some(Exact::default()), ..Figures::default() };
         assert!(how([&nothing, &exact]).starts_with("exact, "));
         assert!(!sampled.is_empty());
+    }
+
+    #[test]
+    fn what_is_sampled_of_other_kinds_is_of_all_threads() {
+        let of = |json: &str| serde_json::from_str::<Figures>(json).unwrap();
+        let own = of(r#"{"sampled":{"samples":300,"allocated_bytes":1048576,"sampling_error":0.0577}}"#);
+        let helpers = of(r#"{"sampled":{"samples":100,"allocated_bytes":524288,"sampling_error":0.1}}"#);
+        let none = Figures::default();
+        assert_eq!(sampled(&own, [&helpers, &none], SampleKind::Alloc), "1.5 MiB +- 5.0 %");
+        assert_eq!(sampled(&none, [&none, &none], SampleKind::Alloc), "");
+        let cpu = of(r#"{"sampled":{"samples":400,"cpu_seconds":4.04,"sampling_error":0.05}}"#);
+        assert_eq!(sampled(&cpu, [&cpu, &none], SampleKind::Cpu), "4.04 s +- 5.0 %");
+        assert_eq!((whose(SampleKind::Cpu), head(SampleKind::Cpu)), (None, "SAMPLED"));
+        let line = how([&own], SampleKind::Alloc);
+        assert!(line.ends_with("ALLOCATED: from n samples, +- the standard error 1/sqrt(n)"), "{line}");
+        assert!(whose(SampleKind::Alloc).unwrap().starts_with("ALLOCATED: allocated memory, of the tasks'"));
     }
 
     #[test]

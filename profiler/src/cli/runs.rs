@@ -10,6 +10,7 @@ use super::waited;
 use clap::Args;
 use emberscope_api::route::{self, Route, param};
 use emberscope_api::{Figures, Run, Runs};
+use emberscope_model::SampleKind;
 
 /// Flags of `emberscope runs`.
 #[derive(Args, Clone, Debug)]
@@ -38,7 +39,7 @@ pub fn run(args: &RunsArgs) -> Result<(), CliError> {
 fn cpu(figures: &Figures) -> String {
     match &figures.exact {
         Some(exact) => time(Some(exact.cpu_seconds)),
-        None => time_within(Some(figures.sampled.cpu_seconds), figures.sampled.sampling_error),
+        None => time_within(figures.sampled.amount(SampleKind::Cpu), figures.sampled.sampling_error),
     }
 }
 

@@ -3,14 +3,14 @@
 use super::CliError;
 use super::answer::{Basis, counted};
 use super::ask::{AskArgs, Rows};
-use super::figures::{Cells, how, known};
+use super::figures::{Cells, head, how, known, whose};
 use super::selection::Params;
 use super::table::{Align, Table};
 use super::words::word;
 use clap::Args;
 use emberscope_api::route::{self, Route, param};
 use emberscope_api::{ClassFigures, Join, SparkStage, Stage, StageOrder, Stages, Word as _};
-use emberscope_model::SparkUrl;
+use emberscope_model::{SampleKind, SparkUrl};
 use emberscope_process::{NamesConfig, Places, SparkNames};
 use emberscope_serve::spark::{Words, join_stages};
 use serde::Deserialize;
@@ -27,17 +27,18 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Flags of `emberscope stages`.
 #[derive(Args, Clone, Debug)]
 pub struct StagesArgs {
-    /// Show each stage's CPU time by thread class: its tasks' own threads, the threads that they started, and Python
-    /// workers.
+    /// Show each stage's CPU time, and what was sampled, by thread class: its tasks' own threads, the threads that they
+    /// started, and Python workers.
     #[arg(long, help_heading = "Output")]
     classes: bool,
     /// List at most N stages. Default: all.
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: Option<u32>,
     /// Order, the largest first: cpu (including helpers and Python workers), run-delay (ready to run, but no CPU was
-    /// free), blocked, wall; or stage, by number.
-    #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = StageOrder::Stage.word(), value_parser = word::<StageOrder>())]
-    sort: StageOrder,
+    /// free), blocked, wall, amount (what was sampled of --type); or stage, by number. Default: stage, with another
+    /// --type than cpu amount.
+    #[arg(long, help_heading = "Output", value_name = "ORDER", value_parser = word::<StageOrder>())]
+    sort: Option<StageOrder>,
     #[command(flatten)]
     spark: SparkArgs,
     #[command(flatten)]
@@ -48,7 +49,8 @@ impl StagesArgs {
     fn params(&self) -> Params {
         let mut params = self.spark.params();
         // What is usual is not said: an older daemon does not know the parameters.
-        let sort = Some(self.sort).filter(|sort| *sort != StageOrder::Stage);
+        let is_cpu = self.ask.kind.kind == SampleKind::Cpu;
+        let sort = self.sort.filter(|sort| !is_cpu || *sort != StageOrder::Stage);
         params.extend(sort.map(|sort| (param::SORT, sort.word().to_owned())));
         params.extend(self.limit.map(|limit| (param::LIMIT, limit.to_string())));
         params
@@ -139,7 +141,7 @@ impl Rows for Stages {
     const WHAT: &'static str = "stage";
     const ROUTE: &'static Route = &route::STAGES;
     fn table(&self, basis: &Basis) -> Table {
-        let shown = Shown::of(&self.stages);
+        let shown = Shown::of(&self.stages, basis.kind());
         let mut table = Table::new(&shown.columns());
         table.give_way(&["LAST SEEN", "FIRST SEEN", "KERNEL", "USER", "SPARK'S CPU", "BLOCKED", "SAMPLED"]);
         if shown.joined {
@@ -148,7 +150,8 @@ impl Rows for Stages {
         for stage in &self.stages {
             table.row(shown.cells(stage, basis.range()));
         }
-        table.note(how(self.stages.iter().map(|stage| &stage.own)));
+        let how = how(self.stages.iter().map(|stage| &stage.own), basis.kind());
+        [Some(how), whose(basis.kind())].into_iter().flatten().for_each(|note| table.note(note));
         if self.cut > 0 {
             table.note(format!("and {}: see them with --limit", counted(self.cut, "more stage")));
         }
@@ -165,13 +168,14 @@ struct ByClass(Stages);
 impl Rows for ByClass {
     const WHAT: &'static str = "stage";
     const ROUTE: &'static Route = &route::STAGES;
-    fn table(&self, _: &Basis) -> Table {
-        let several_apps = Shown::of(&self.0.stages).several_apps;
+    fn table(&self, basis: &Basis) -> Table {
+        let kind = basis.kind();
+        let several_apps = Shown::of(&self.0.stages, kind).several_apps;
         let mut columns = vec![("STAGE", Align::Left), ("CLASS", Align::Left)];
         if several_apps {
             columns.insert(0, ("APP", Align::Left));
         }
-        columns.extend(["CPU", "USER", "KERNEL", "RUN DELAY", "SAMPLED"].map(|name| (name, Align::Right)));
+        columns.extend(["CPU", "USER", "KERNEL", "RUN DELAY", head(kind)].map(|name| (name, Align::Right)));
         let mut table = Table::new(&columns);
         for stage in &self.0.stages {
             for ClassFigures { thread_class, figures } in &stage.classes {
@@ -184,12 +188,13 @@ impl Rows for ByClass {
                     figures.exact_time(|exact| exact.user_seconds),
                     figures.exact_time(|exact| exact.system_seconds),
                     figures.exact_time(|exact| exact.run_delay_seconds),
-                    figures.sampled_time(),
+                    figures.sampled(kind),
                 ]);
                 table.row(row);
             }
         }
-        table.note(how(self.0.stages.iter().flat_map(|stage| &stage.classes).map(|class| &class.figures)));
+        let figures = self.0.stages.iter().flat_map(|stage| &stage.classes).map(|class| &class.figures);
+        table.note(how(figures, kind));
         table
             .note("what JVMs do beyond their tasks has no stage: emberscope tax --stage shows it".to_owned());
         table

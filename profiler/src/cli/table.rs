@@ -19,7 +19,7 @@ pub enum Align {
 /// A table with a heading line.
 #[derive(Debug)]
 pub struct Table {
-    columns: Vec<(&'static str, Align)>,
+    columns: Vec<(Cow<'static, str>, Align)>,
     rows: Vec<Vec<String>>,
     notes: Vec<String>,
     give_way: &'static [&'static str],
@@ -31,14 +31,9 @@ const CUT: usize = 24;
 
 impl Table {
     /// An empty table with these columns.
-    pub fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self {
-            columns: columns.to_vec(),
-            rows: Vec::new(),
-            notes: Vec::new(),
-            give_way: &[],
-            cut_last: false,
-        }
+    pub fn new<N: Into<Cow<'static, str>> + Clone>(columns: &[(N, Align)]) -> Self {
+        let columns = columns.iter().map(|(name, align)| (name.clone().into(), *align)).collect();
+        Self { columns, rows: Vec::new(), notes: Vec::new(), give_way: &[], cut_last: false }
     }
     /// Columns that are left out, the first one first, where the table is wider than the terminal.
     pub fn give_way(&mut self, columns: &'static [&'static str]) {
@@ -68,7 +63,7 @@ impl Table {
     /// The writer takes no more.
     pub fn write(&self, out: &mut dyn Write, room: Option<usize>) -> io::Result<()> {
         let (shown, hidden) = self.fit(room.unwrap_or(usize::MAX));
-        let head: Vec<String> = self.columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let head: Vec<String> = self.columns.iter().map(|(name, _)| name.to_string()).collect();
         for row in std::iter::once(&head).chain(&self.rows) {
             let cells = shown.iter().filter_map(|&(column, width)| {
                 let (cell, (_, align)) = row.get(column).zip(self.columns.get(column))?;
@@ -91,7 +86,7 @@ impl Table {
     }
     /// The columns that fit, each with its width, and the names of those left out.
     fn fit(&self, room: usize) -> (Vec<(usize, usize)>, Vec<&'static str>) {
-        let width = |(column, (name, _)): (usize, &(&str, Align))| {
+        let width = |(column, (name, _)): (usize, &(Cow<'static, str>, Align))| {
             let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
             (column, cells.chain([name.chars().count()]).max().unwrap_or(0))
         };

@@ -3,7 +3,7 @@
 use super::CliError;
 use super::answer::{Basis, counted};
 use super::ask::{AskArgs, Rows};
-use super::figures::{Cells, how, known};
+use super::figures::{Cells, head, how, known, sampled, whose};
 use super::selection::Params;
 use super::stages::{PATIENCE, SparkArgs, attempt};
 use super::table::{Align, Table};
@@ -13,6 +13,7 @@ use super::words::word;
 use clap::Args;
 use emberscope_api::route::{self, Route, param};
 use emberscope_api::{SparkTask, Task, TaskOrder, Tasks, Word as _};
+use emberscope_model::SampleKind;
 use emberscope_serve::spark::{Words, join_tasks};
 use serde_json::{Map, Value};
 
@@ -23,9 +24,10 @@ pub struct TasksArgs {
     #[arg(short = 'n', long, help_heading = "Output", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
     /// Order, the largest first: cpu (including helpers and Python workers), run-delay (ready to run, but no CPU was
-    /// free), blocked, wall; or task, by Spark's id.
-    #[arg(long, help_heading = "Output", value_name = "ORDER", default_value = TaskOrder::Cpu.word(), value_parser = word::<TaskOrder>())]
-    sort: TaskOrder,
+    /// free), blocked, wall, amount (what was sampled of --type); or task, by Spark's id. Default: cpu, with another
+    /// --type than cpu amount.
+    #[arg(long, help_heading = "Output", value_name = "ORDER", value_parser = word::<TaskOrder>())]
+    sort: Option<TaskOrder>,
     #[command(flatten)]
     spark: SparkArgs,
     #[command(flatten)]
@@ -48,7 +50,9 @@ pub fn run(args: &TasksArgs) -> Result<(), CliError> {
 }
 
 fn params(args: &TasksArgs) -> Params {
-    let mut params = vec![(param::LIMIT, args.limit.to_string()), (param::SORT, args.sort.word().to_owned())];
+    let usual = if args.ask.kind.kind == SampleKind::Cpu { TaskOrder::Cpu } else { TaskOrder::Amount };
+    let sort = args.sort.unwrap_or(usual);
+    let mut params = vec![(param::LIMIT, args.limit.to_string()), (param::SORT, sort.word().to_owned())];
     params.extend(args.spark.params());
     params
 }
@@ -62,7 +66,8 @@ fn status(spark: &SparkTask) -> String {
 impl Rows for Tasks {
     const WHAT: &'static str = "task";
     const ROUTE: &'static Route = &route::TASKS;
-    fn table(&self, _: &Basis) -> Table {
+    fn table(&self, basis: &Basis) -> Table {
+        let kind = basis.kind();
         let first = self.tasks.first();
         let apps = self.tasks.iter().any(|task| Some(&task.app) != first.map(|first| &first.app));
         let stage = |task: &Task| (task.stage.clone(), task.stage_attempt.clone());
@@ -82,7 +87,7 @@ impl Rows for Tasks {
         columns.extend(["RUN DELAY", "BLOCKED", "WALL"].map(right));
         let waits = self.tasks.iter().any(|task| task.waited.is_some());
         columns.extend(waits.then_some(left(waited::HEAD)));
-        columns.extend(["SWITCHES V/I", "FAULTS MIN/MAJ", "READ", "WRITTEN", "SAMPLED"].map(right));
+        columns.extend(["SWITCHES V/I", "FAULTS MIN/MAJ", "READ", "WRITTEN", head(kind)].map(right));
         if joined {
             columns.extend(["SPARK'S CPU", "DURATION"].map(right));
             columns.push(left("STATUS"));
@@ -118,7 +123,7 @@ impl Rows for Tasks {
                 task.own.exact_pair(|exact| (exact.minor_faults, exact.major_faults)),
                 task.own.exact_bytes(|exact| exact.read_bytes),
                 task.own.exact_bytes(|exact| exact.written_bytes),
-                task.own.sampled_time(),
+                sampled(&task.own, [&task.helpers, &task.python], kind),
             ]);
             if joined {
                 let spark = task.spark.as_ref();
@@ -133,7 +138,8 @@ impl Rows for Tasks {
         if self.cut > 0 {
             table.note(format!("and {}: see them with --limit", counted(self.cut, "more task")));
         }
-        table.note(how(self.tasks.iter().map(|task| &task.own)));
+        let how = how(self.tasks.iter().map(|task| &task.own), kind);
+        [Some(how), whose(kind)].into_iter().flatten().for_each(|note| table.note(note));
         if waits {
             table.note(waited::NOTE.to_owned());
         }
@@ -207,6 +213,30 @@ mod tests {
         assert!(lines[0].ends_with("SPARK'S CPU  DURATION  STATUS"), "{printed}");
         assert!(lines[1].ends_with("   818.0 ms    3.71 s  KILLED speculative"), "{printed}");
         assert!(lines[2].ends_with("         -         -  -"), "{printed}");
+    }
+
+    #[test]
+    fn of_another_kind_there_is_its_amount_and_most_of_it_comes_first() {
+        let asked = |flags: &[&str]| {
+            let line = Line::try_parse_from(std::iter::once(&"x").chain(flags)).unwrap().tasks;
+            params(&line).into_iter().find(|(name, _)| *name == param::SORT).unwrap().1
+        };
+        assert_eq!(asked(&[]), "cpu");
+        assert_eq!(asked(&["--type", "page-faults"]), "amount");
+        assert_eq!(asked(&["--type", "page-faults", "--sort", "wall"]), "wall");
+        let of = r#""page_faults":25600,"#;
+        let body = format!(
+            r#"{{"type":"page-faults","range":{{"from":"A","until":"B"}},"windows":1,"quality":{{"samples":100}},
+            "count":1,"cut":0,"sort":"amount","tasks":[{}]}}"#,
+            task(77, "").replace(r#""cpu_seconds":0.85,"#, of)
+        );
+        let flags = ["--type", "page-faults"];
+        let (_, printed, result) = ask::<Tasks>(&flags, route::TASKS.path, vec![], 200, &body);
+        result.unwrap();
+        let mut lines = printed.lines();
+        assert!(lines.next().unwrap().ends_with("WRITTEN           FAULTS"), "{printed}");
+        assert!(lines.next().unwrap().ends_with("0 B  25600 +- 10.0 %"), "{printed}");
+        assert!(printed.contains("\nFAULTS: page faults, of the tasks' own threads,"), "{printed}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! In: names from outside (applications, methods, processes) that may hold anything. Out: text in which
 //! nothing moves the cursor, changes colours or reorders a line; and figures as text.
 
+use emberscope_model::SampleKind;
 use std::borrow::Cow;
 
 /// Text with every character that a terminal would act on written as `\u{1b}`.
@@ -46,12 +47,48 @@ pub fn signed_time(seconds: f64) -> String {
     }
 }
 
-/// A time with its relative standard error: `1.02 s +- 3.0 %`; empty when not known.
-pub fn time_within(seconds: Option<f64>, error: Option<f64>) -> String {
-    match error {
-        Some(error) if seconds.is_some() => format!("{} +- {:.1} %", time(seconds), 100.0 * error),
-        _ => time(seconds),
+/// An amount of a kind of samples for people, without the unit where it is a count: `3.70 s`, `1.2 MiB`, `20113`; empty when
+/// not known.
+pub fn amount(amount: Option<f64>, kind: SampleKind) -> String {
+    amount.map(|amount| signed_amount(amount, kind).replacen('+', "", 1)).unwrap_or_default()
+}
+
+/// The same for a difference, with its sign.
+pub fn signed_amount(amount: f64, kind: SampleKind) -> String {
+    match kind.facts().unit {
+        _ if kind.is_time() => signed_time(amount),
+        "bytes" => {
+            // Nothing has no sign.
+            let sign = if amount >= 0.5 { "+" } else { "-" };
+            let size = amount.abs().round() as u64;
+            format!("{}{}", if size > 0 { sign } else { "" }, bytes(Some(size)))
+        }
+        _ => signed_count(amount),
     }
+}
+
+/// A count, which is whole unless it was scaled: `+300`, `-2.50`.
+fn signed_count(count: f64) -> String {
+    match count.abs() {
+        ..0.005 => "0".to_owned(),
+        _ if count.fract() == 0.0 => format!("{count:+.0}"),
+        ..10.0 => format!("{count:+.2}"),
+        ..100.0 => format!("{count:+.1}"),
+        _ => format!("{count:+.0}"),
+    }
+}
+
+/// An amount of a kind with its relative standard error: `1.02 s +- 3.0 %`; empty when not known.
+pub fn amount_within(of: Option<f64>, error: Option<f64>, kind: SampleKind) -> String {
+    match error {
+        Some(error) if of.is_some() => format!("{} +- {:.1} %", amount(of, kind), 100.0 * error),
+        _ => amount(of, kind),
+    }
+}
+
+/// The same of a time.
+pub fn time_within(seconds: Option<f64>, error: Option<f64>) -> String {
+    amount_within(seconds, error, SampleKind::Cpu)
 }
 
 /// Bytes for people: `512 B`, `1.2 KiB`; empty when not known.
@@ -107,6 +144,19 @@ mod tests {
         let sizes = [0, 1023, 1536, 1 << 20, u64::MAX];
         assert_eq!(sizes.map(|n| bytes(Some(n))), ["0 B", "1023 B", "1.5 KiB", "1.0 MiB", "16777216.0 TiB"]);
         assert_eq!((time(None), bytes(None)), Default::default());
+    }
+
+    #[test]
+    fn amounts_are_in_the_unit_of_their_kind() {
+        use SampleKind::{Alloc, Cpu, Lock, PageFaults};
+        let of = |kind: SampleKind| [1.5, -2048.0, 0.0].map(|amount| signed_amount(amount, kind));
+        assert_eq!(of(Alloc), ["+2 B", "-2.0 KiB", "0 B"]);
+        assert_eq!(of(Lock), of(Cpu));
+        assert_eq!(of(PageFaults), ["+1.50", "-2048", "0"]);
+        let counts = [20113.0, 12.34, 123.4, -0.001].map(|count| amount(Some(count), PageFaults));
+        assert_eq!(counts, ["20113", "12.3", "123", "0"]);
+        assert_eq!(amount_within(Some(1_572_864.0), Some(0.05), Alloc), "1.5 MiB +- 5.0 %");
+        assert_eq!((amount(None, Alloc), amount_within(None, Some(0.1), Alloc)), Default::default());
     }
 
     proptest! {

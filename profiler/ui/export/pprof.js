@@ -46,8 +46,10 @@ export function profile(t, { unit = 'ns', kind: of = KINDS[0], from = 0, until =
     return known.get(s);
   };
   const diff = t.kind === 'diff';
-  const types = diff ? [['left', 'nanoseconds'], ['right', 'nanoseconds']] : [unit === 'samples' ? ['samples', 'count'] : of.value, ['samples', 'count']];
-  const values = (i) => (diff ? [t.own[1][i] * 1e9, t.own[0][i] * 1e9] : [t.own[0][i], t.own[1][i]]);
+  // Of a comparison times are seconds.
+  const one = of.unit === 'ns' ? 1e9 : 1;
+  const types = diff ? [['left', of.value[1]], ['right', of.value[1]]] : [unit === 'samples' ? ['samples', 'count'] : of.value, ['samples', 'count']];
+  const values = (i) => (diff ? [t.own[1][i] * one, t.own[0][i] * one] : [t.own[0][i], t.own[1][i]]);
   const out = new Writer();
   const kind = (field, [name, unit]) => out.block(field, message((w) => { w.number(1, text(name)); w.number(2, text(unit)); }));
   for (const type of types) kind(1, type);

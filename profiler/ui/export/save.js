@@ -24,7 +24,7 @@ export function fileName(title, format) {
 export async function content(format, shown) {
   const { tree, layout, unit, title } = shown;
   if (format === 'svg') return new Blob([svg(tree, layout, shown)], { type: 'image/svg+xml' });
-  if (format === 'folded') return new Blob([folded(tree)], { type: 'text/plain' });
+  if (format === 'folded') return new Blob([folded(tree, unit)], { type: 'text/plain' });
   if (format === 'speedscope') return new Blob([JSON.stringify(speedscope(tree, title, unit))], { type: 'application/json' });
   return new Blob([await pprof(tree, shown)], { type: 'application/octet-stream' });
 }

@@ -4,7 +4,7 @@
 // and right. Pure. The format: speedscope's file-format-spec.ts, 1.x.
 
 /** The object. */
-export function speedscope(t, name, unit) {
+export function speedscope(t, name, unit = 'ns') {
   const frames = t.frames.map((f) => ({ name: f.name, ...(f.module ? { file: f.module } : {}), ...(f.line ? { line: f.line } : {}) }));
   const profile = (column, title) => {
     const samples = [];
@@ -17,7 +17,7 @@ export function speedscope(t, name, unit) {
       weights.push(t.own[column][i]);
     }
     const endValue = weights.reduce((a, b) => a + b, 0);
-    const kind = t.kind === 'diff' ? 'seconds' : unit === 'ns' ? 'nanoseconds' : 'none';
+    const kind = unit === 'bytes' ? 'bytes' : unit !== 'ns' ? 'none' : t.kind === 'diff' ? 'seconds' : 'nanoseconds';
     return { type: 'sampled', name: title, unit: kind, startValue: 0, endValue, samples, weights };
   };
   const profiles = t.kind === 'diff' ? [profile(0, `right: ${name}`), profile(1, `left: ${name}`)] : [profile(0, name)];

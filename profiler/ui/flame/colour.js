@@ -103,11 +103,12 @@ export function colours(t, { colour = 'kind', dark = false, contrast = 'redblue'
 }
 
 /** What the colours mean: pairs of colour and words. */
-export function legend(t, { colour = 'kind', dark = false, contrast = 'redblue' } = {}) {
+export function legend(t, { colour = 'kind', dark = false, contrast = 'redblue', unit = 'ns' } = {}) {
   if (t.kind === 'diff') {
     const [more, less] = CONTRASTS[contrast] ?? CONTRASTS.redblue;
-    const time = t.inverted ? 'time' : 'self time';
-    return [[oklch(base(dark) - 0.08, 0.158, more), `more ${time} on the right`], [oklch(base(dark) + 0.06, 0.008, more), 'about the same'], [oklch(base(dark) - 0.08, 0.158, less), `less ${time} on the right`]];
+    const what = unit === 'ns' ? 'time' : unit;
+    const own = t.inverted ? what : `self ${what}`;
+    return [[oklch(base(dark) - 0.08, 0.158, more), `more ${own} on the right`], [oklch(base(dark) + 0.06, 0.008, more), 'about the same'], [oklch(base(dark) - 0.08, 0.158, less), `less ${own} on the right`]];
   }
   if (colour === 'self') return [[oklch(base(dark) + 0.05, 0.012, 75), 'little self time'], [oklch(base(dark) - 0.1, 0.15, 40), 'much self time']];
   if (colour === 'package') {

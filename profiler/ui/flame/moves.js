@@ -3,8 +3,8 @@
 // In: a layout, the node, the direction as seen on the screen. Out: another node, or the same where there is none.
 // Moves go by place, so they are right for flames, icicles and sandwiches alike. Pure.
 
-import { duration, percent, safe } from '../format.js';
-import { shown } from '../units.js';
+import { percent, safe } from '../format.js';
+import { scaled, shown } from '../units.js';
 import { firstAt } from './draw.js';
 import { hasSelf } from './tree.js';
 
@@ -38,18 +38,19 @@ function nearest(layout, line, node) {
 }
 
 /** A value of a tree's first column in its unit. */
-export function value(tree, v, unit) {
-  return tree.kind === 'diff' ? duration(v) : shown(v, unit);
+export function value(tree, v, unit = 'ns') {
+  return tree.kind === 'diff' ? scaled(v, unit) : shown(v, unit);
 }
 
 /** One sentence about a node. */
-export function sentence(tree, layout, node, unit) {
+export function sentence(tree, layout, node, unit = 'ns') {
   const frame = tree.frames[tree.frame[node]];
   const name = safe(frame.name, 160);
   if (tree.kind === 'diff') {
     const [right, left] = [tree.sum[0][node], tree.sum[1][node]];
-    const self = hasSelf(tree, node) ? `, self left ${duration(tree.own[1][node])}, right ${duration(tree.own[0][node])}` : '';
-    return `${name}, ${frame.kind}: left ${duration(left)}, right ${duration(right)}${self}`;
+    const [l, r, ownLeft, ownRight] = [left, right, tree.own[1][node], tree.own[0][node]].map((v) => value(tree, v, unit));
+    const self = hasSelf(tree, node) ? `, self left ${ownLeft}, right ${ownRight}` : '';
+    return `${name}, ${frame.kind}: left ${l}, right ${r}${self}`;
   }
   const share = tree.sum[0][0] > 0 ? tree.sum[0][node] / tree.sum[0][0] : 0;
   const self = hasSelf(tree, node) ? `, self ${value(tree, tree.own[0][node], unit)}` : '';

@@ -4,7 +4,7 @@
 // times with their sampling error; of a comparison both sides, in total and self.
 
 import { h } from '../dom.js';
-import { count, duration, percent, plusMinus, safe, signed } from '../format.js';
+import { count, percent, plusMinus, safe, signed } from '../format.js';
 import { KINDS, kindOf } from './colour.js';
 import { value } from './moves.js';
 import { hasSelf } from './tree.js';
@@ -20,7 +20,7 @@ export function tip(element, tree, layout, node, unit) {
   element.replaceChildren(
     h('p', { class: 'tip-name' }, safe(frame.name, 400)),
     h('p', { class: 'tip-where' }, where.filter(Boolean).join(' · '), frame.approximate ? ' · borrowed debug info' : null),
-    h('table', {}, h('tbody', {}, tree.kind === 'diff' ? sides(tree, node) : figures(tree, node, unit))),
+    h('table', {}, h('tbody', {}, tree.kind === 'diff' ? sides(tree, node, unit) : figures(tree, node, unit))),
   );
 }
 
@@ -36,13 +36,14 @@ function figures(tree, node, unit) {
   ].filter(Boolean);
 }
 
-function sides(tree, node) {
+function sides(tree, node, unit) {
   const [right, left] = tree.sum;
+  const is = (v) => value(tree, v, unit);
   const share = (column) => (column[0] > 0 ? percent(column[node] / column[0]) : '–');
-  const change = (name, r, l) => line(name, signed(duration(r - l), r - l), l > 0 ? signed(percent((r - l) / l), r - l) : r > 0 ? 'new' : '');
+  const change = (name, r, l) => line(name, signed(is(r - l), r - l), l > 0 ? signed(percent((r - l) / l), r - l) : r > 0 ? 'new' : '');
   return [
-    line('left', duration(left[node]), share(left)),
-    line('right', duration(right[node]), share(right)),
+    line('left', is(left[node]), share(left)),
+    line('right', is(right[node]), share(right)),
     change('difference', right[node], left[node]),
     hasSelf(tree, node) ? change('difference of self', tree.own[0][node], tree.own[1][node]) : null,
   ].filter(Boolean);

@@ -119,6 +119,8 @@ test('a comparison colours the frame that changed, not its callers', () => {
   assert.equal(legend(inverted)[0][1], 'more time on the right');
   const { tree: both } = compute(t, { focus: 'changed' });
   assert.ok(both.callers > 0 && chroma(both, 'caller') > 0.1);
+  assert.match(sentence(t, null, 2, 'bytes'), /: left 1 bytes, right 5 bytes, self left 1 bytes, right 5 bytes$/);
+  assert.equal(legend(t, { unit: 'bytes' })[0][1], 'more self bytes on the right');
   assert.match(sentence(t, null, 2), /: left 1\.00 s, right 5\.00 s, self left 1\.00 s, right 5\.00 s$/);
   assert.doesNotMatch(sentence(inverted, null, way), /self/);
 });

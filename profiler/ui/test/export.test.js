@@ -17,6 +17,13 @@ test('folded', () => {
   assert.equal(folded(diff([null, 'total', 0, 0], [0, 'x;y\n', 1.5, 2])), 'x:y  1500000 2000000\n');
 });
 
+test('a comparison of what is no time is in the unit of its kind', () => {
+  const t = diff([null, 'total', 0, 0], [0, 'x', 1.5, 2000]);
+  assert.equal(folded(t, 'bytes'), 'x 2 2000\n');
+  assert.equal(speedscope(t, 'n', 'bytes').profiles[0].unit, 'bytes');
+  assert.equal(speedscope(t, 'n').profiles[0].unit, 'seconds');
+});
+
 test('speedscope', () => {
   const out = speedscope(job(), 'n', 'ns');
   const [profile] = out.profiles;

@@ -32,6 +32,8 @@ test('questions', () => {
   const text = new URLSearchParams(pairs).toString();
   assert.equal(text, 'left.app=a&left.stage=1&left.from=-1h&right.app=a&right.stage=2&right.from=5&right.until=6&scale=equal&format=json&nodes=1&limit=1');
   assert.equal(new URLSearchParams(ask(parse('#view=slow&app=a&stage=1'))[1]).get('slow'), '1');
+  const kinds = ['compare&app=a&right.stage=2', 'slow&app=a&stage=1'].map((of) => new URLSearchParams(ask(parse(`#view=${of}&type=alloc`))[1]).get('type'));
+  assert.deepEqual(kinds, ['alloc', 'alloc']);
   assert.equal(new URLSearchParams(ask(parse('#view=methods&unit=samples&lines=1&group=stage'))[1]).toString(), 'from=-1h&format=json&columns=1&type=cpu&unit=samples&group=stage&lines=1');
 });
 

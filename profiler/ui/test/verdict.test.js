@@ -25,6 +25,14 @@ test('within the error there is none, and no cause', () => {
   assert.match(words(answer({ total: noise }))[0], /100 ms ± 100 ms more \(10 %\), within error, but some methods differ$/);
 });
 
+test('what is no time has its unit', () => {
+  const bytes = { left_amount: 1_048_576, right_amount: 4_194_304, difference: 3_145_728, difference_error: 1.5 };
+  const side = (allocated_bytes) => ({ type: 'alloc', allocated_bytes });
+  const of = { total: bytes, left: side(1_048_576), right: side(2_097_152) };
+  assert.deepEqual(words(answer(of)), ['Right 4,194,304 bytes, left 1,048,576 bytes per task: 3,145,728 bytes ± 1.5 bytes more (300 %)', 'Job.slow']);
+  assert.match(words(answer({ ...of, scale: 'equal' }))[0], /^Shares of 2,097,152 bytes on the right and 1,048,576 bytes on the left/);
+});
+
 test('a task that is slow by wall time is told where tasks are slow by CPU', () => {
   const long = { task: '77', task_index: '17', task_attempt: '0', executor: '2', wall_seconds: 9, blocked_seconds: 8.5, usual_wall_seconds: 1, waits_sampled: true };
   const { text, to } = longest({ long });

@@ -7,6 +7,7 @@ import { button, h } from '../dom.js';
 import { clock, count, duration, percent, safe } from '../format.js';
 import { times } from '../state.js';
 import { filterForm } from './filters.js';
+import { kindOf } from '../units.js';
 import { words } from './source.js';
 import { verdict } from './verdict.js';
 
@@ -103,5 +104,5 @@ export function slow(answer, store) {
     why(facts, store),
     verdict(answer),
     another(facts, store),
-    by === 'wall' ? h('p', { class: 'verdict muted' }, 'Methods are compared by CPU time.') : null);
+    by === 'wall' || kindOf(right).type !== 'cpu' ? h('p', { class: 'verdict muted' }, `Methods are compared by ${kindOf(right).title}.`) : null);
 }

@@ -103,7 +103,7 @@ export class FlameView {
     if (this.drawn !== key && !table) {
       this.drawn = key;
       this.graph.show(this.result, { ...look, order: state.order, zoom: state.zoom, unit: unitOf(state), shape: JSON.stringify([this.shaped, state.view, state.labels, state.right, state.group]) });
-      this.legend.replaceChildren(...legend(tree, look).map(([colour, name]) => h('li', {}, h('i', { style: { background: colour } }), safe(name, 40))));
+      this.legend.replaceChildren(...legend(tree, { ...look, unit: unitOf(state) }).map(([colour, name]) => h('li', {}, h('i', { style: { background: colour } }), safe(name, 40))));
     }
     const found = search(tree, state.q, widths(tree, state.width));
     this.toolbar.found(found);

@@ -4,8 +4,8 @@
 // sandwich.
 
 import { h } from '../dom.js';
-import { duration, percent, plusMinus, safe, signed } from '../format.js';
-import { cell, unitOf } from '../units.js';
+import { percent, plusMinus, safe, signed } from '../format.js';
+import { cell, scaled, unitOf } from '../units.js';
 import { errorOfDifference, methods } from '../methods.js';
 import { kept, table } from '../table.js';
 
@@ -17,7 +17,7 @@ export function methodsTable({ tree }, state, store, answer) {
   const module = { key: 'module', label: 'From', text: true, value: (m) => m.frame.module ?? '', show: (m) => safe((m.frame.module ?? '').split('/').pop(), 40) };
   return table({
     caption: 'Methods', label: 'methods', rows,
-    columns: [name, ...(tree.kind === 'diff' ? compared(rows, sampled(tree, answer)) : plain(tree, unitOf(state))), kind, module],
+    columns: [name, ...(tree.kind === 'diff' ? compared(rows, sampled(tree, answer), unitOf(state)) : plain(tree, unitOf(state))), kind, module],
     usual: '-own', ...kept(state, store),
     link: (m) => store.href({ view: state.view === 'methods' ? 'flame' : state.view, focus: m.frame.name, table: '', zoom: '', invert: '', ts: '', tq: '' }),
     none: 'There are no samples here.',
@@ -35,25 +35,28 @@ function plain(tree, unit) {
   return [...column('own', 'Self', 'own', 1, 'In the method alone'), ...column('sum', 'Total', 'sum', 1, 'In the method and all that it calls')];
 }
 
-/** A difference's error, of the seconds `[right, left]` of a method. */
+/** A difference's error, of the amounts `[right, left]` of a method. */
 function sampled(tree, { right, left, scale }) {
   const each = [right, left].map((side, at) => (side.samples > 0 ? tree.sum[at][0] / side.samples : 0));
   const whole = scale === 'equal' ? tree.sum.map((column) => column[0]) : undefined;
   return (pair) => errorOfDifference(pair, each, whole);
 }
 
-function compared(rows, error) {
+function compared(rows, error, unit) {
+  const is = (v) => scaled(v, unit);
+  // Times say their unit themselves.
+  const head = (text) => (unit === 'ns' ? text : `${text}, ${unit}`);
   const most = Math.max(...rows.map((m) => Math.abs(m.own[0] - m.own[1])), 1e-12);
   const difference = (key, text, of, bar) => [
-    { key: `${key}-left`, label: 'Left', value: (m) => m[of][1], show: (m) => duration(m[of][1]) },
-    { key: `${key}-right`, label: 'Right', value: (m) => m[of][0], show: (m) => duration(m[of][0]) },
-    { key, label: text, value: (m) => m[of][0] - m[of][1], show: (m) => signed(duration(m[of][0] - m[of][1]), m[of][0] - m[of][1]), bar: bar ? (m) => Math.abs(m[of][0] - m[of][1]) / most : undefined, hint: 'Right less left' },
-    { key: `${key}-error`, label: 'Error', value: (m) => error(m[of]), show: (m) => within(m[of], error(m[of])), hint: 'Standard error of the difference; a difference of less than twice that may be chance' },
+    { key: `${key}-left`, label: head('Left'), value: (m) => m[of][1], show: (m) => is(m[of][1]) },
+    { key: `${key}-right`, label: head('Right'), value: (m) => m[of][0], show: (m) => is(m[of][0]) },
+    { key, label: head(text), value: (m) => m[of][0] - m[of][1], show: (m) => signed(is(m[of][0] - m[of][1]), m[of][0] - m[of][1]), bar: bar ? (m) => Math.abs(m[of][0] - m[of][1]) / most : undefined, hint: 'Right less left' },
+    { key: `${key}-error`, label: head('Error'), value: (m) => error(m[of]), show: (m) => within(m[of], error(m[of]), unit), hint: 'Standard error of the difference; a difference of less than twice that may be chance' },
   ];
   return [...difference('own', 'Self, difference', 'own', true), ...difference('sum', 'Total, difference', 'sum', false)];
 }
 
-function within(pair, error) {
+function within(pair, error, unit) {
   const is = Math.abs(pair[0] - pair[1]) < 2 * error;
-  return h('span', { class: is ? 'muted' : '' }, `± ${duration(error)}`, is ? ', within error' : '');
+  return h('span', { class: is ? 'muted' : '' }, `± ${scaled(error, unit)}`, is ? ', within error' : '');
 }

@@ -5,8 +5,9 @@
 
 import { fromColumns, fromDiff } from '../flame/tree.js';
 import { clock, safe } from '../format.js';
+import { KINDS } from '../kinds.js';
 import { selection, times } from '../state.js';
-import { unitOf } from '../units.js';
+import { kindOf, unitOf } from '../units.js';
 
 /** What is selected, in words: `app-1 · stage 3 · executor 1`. */
 export function words(labels, query = '') {
@@ -25,8 +26,10 @@ export const differs = (state) => Object.keys(state.right).length > 0;
 
 /** The question of a view: `[route, parameters]`. */
 export function ask(state) {
-  if (state.view === 'slow') return ['diff', [...selection(state), ...Object.entries(times(state)), ['slow', '1'], ...DIFF]];
-  if (state.view === 'compare') return ['diff', [...sides(state), ['scale', state.scale], ...DIFF]];
+  // CPU time is what a daemon compares unless it is told.
+  const type = kindOf(state) === KINDS[0] ? [] : [['type', state.type]];
+  if (state.view === 'slow') return ['diff', [...selection(state), ...Object.entries(times(state)), ...type, ['slow', '1'], ...DIFF]];
+  if (state.view === 'compare') return ['diff', [...sides(state), ...type, ['scale', state.scale], ...DIFF]];
   const group = state.group ? [['group', state.group]] : [];
   const lines = state.lines ? [['lines', '1']] : [];
   return ['flamegraph', [...selection(state), ...Object.entries(times(state)), ['format', 'json'], ['columns', '1'], ['type', state.type], ['unit', unitOf(state)], ...group, ...lines]];

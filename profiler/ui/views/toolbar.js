@@ -32,7 +32,7 @@ export class Toolbar {
       colour: select('Colour', [['kind', 'kind of code'], ['package', 'package'], ['self', 'self time']], 'kind', (colour) => set({ colour }), { id: 'colour' }),
       contrast: select('Colour', [['redblue', 'red and blue'], ['orangeblue', 'orange and blue (for all eyes)']], 'redblue', (contrast) => set({ contrast }), { id: 'contrast' }),
       width: select('Width', [['both', 'both sides'], ['right', 'right side'], ['left', 'left side']], 'both', (width) => set({ width, zoom: '' }), { id: 'width' }),
-      scale: select('Compare', [['equal', 'shares'], ['absolute', 'times']], 'equal', (scale) => set({ scale }), { id: 'scale' }),
+      scale: select('Compare', [['equal', 'shares'], ['absolute', 'amounts']], 'equal', (scale) => set({ scale }), { id: 'scale' }),
       sort: select('Order', [['weight', 'largest first'], ['name', 'by name']], 'weight', (sort) => set({ sort }), { id: 'sort' }),
       group: select('Group by', GROUPS, '', (group) => store.set({ group, zoom: '' }), { id: 'group' }),
       type: select('Of', KINDS.map((kind) => [kind.type, kind.title]), KINDS[0].type, (type) => store.set({ type, zoom: '' }), { id: 'type' }),
@@ -81,7 +81,7 @@ export class Toolbar {
     if (this.own.value !== state.only && document.activeElement !== this.own) this.own.value = state.only;
     for (const name of ['order', 'colour', 'contrast', 'width', 'scale', 'sort', 'group', 'type', 'unit']) c[name].querySelector('select').value = state[name];
     const hide = (names, hidden) => { for (const name of names) c[name].hidden = hidden; };
-    hide(['colour', 'group', 'type', 'unit', 'lines'], pair);
+    hide(['colour', 'group', 'unit', 'lines'], pair);
     hide(['contrast', 'width', 'table'], !pair);
     hide(['scale'], state.view !== 'compare');
     hide(['order', 'sort', 'invert', 'fold'], table);

@@ -4,7 +4,8 @@
 // figure and error, and no cause is named: most of any noise comes from some method.
 
 import { h } from '../dom.js';
-import { duration, percent, safe, signed } from '../format.js';
+import { percent, safe, signed } from '../format.js';
+import { kindOf, scaled } from '../units.js';
 
 const NONE = 'no significant difference';
 
@@ -12,19 +13,22 @@ const NONE = 'no significant difference';
 export function judged(answer) {
   const { total, cause, left, right, significant, scale } = answer;
   if (!total) return null;
+  const kind = kindOf(right);
+  const is = (v) => scaled(v, kind.unit);
   const nothing = significant === false;
   const of = nothing ? '' : (cause?.name ?? '');
   if (scale === 'equal') {
-    const sides = `Shares of ${duration(right.cpu_seconds)} on the right and ${duration(left.cpu_seconds)} on the left are compared: `;
+    const sides = `Shares of ${is(right[kind.amount])} on the right and ${is(left[kind.amount])} on the left are compared: `;
     // Both totals are made equal, so only methods can differ.
     return { sides, result: nothing ? NONE : 'some methods differ', note: '', cause: of };
   }
-  const { left_seconds: l, right_seconds: r, difference: d, difference_error: error } = total;
-  const sides = `Right ${duration(r)}, left ${duration(l)}${scale === 'task' ? ' per task' : ''}: `;
+  const { difference: d, difference_error: error } = total;
+  const [l, r] = [total.left_seconds ?? total.left_amount, total.right_seconds ?? total.right_amount];
+  const sides = `Right ${is(r)}, left ${is(l)}${scale === 'task' ? ' per task' : ''}: `;
   const known = Number.isFinite(error) && error !== null;
   const share = l > 0 ? ` (${percent(Math.abs(d) / l, 0)})` : '';
-  if (nothing) return { sides, result: NONE, note: ` (${signed(duration(d), d)}${known ? ` ± ${duration(error)}` : ''})`, cause: of };
-  const figure = `${duration(Math.abs(d))}${known ? ` ± ${duration(error)}` : ''} ${d < 0 ? 'less' : 'more'}`;
+  if (nothing) return { sides, result: NONE, note: ` (${signed(is(d), d)}${known ? ` ± ${is(error)}` : ''})`, cause: of };
+  const figure = `${is(Math.abs(d))}${known ? ` ± ${is(error)}` : ''} ${d < 0 ? 'less' : 'more'}`;
   // Methods may differ where their sum does not.
   const note = known && Math.abs(d) <= 2 * error ? `${share}, within error, but some methods differ` : share;
   return { sides, result: figure, note, cause: of };

@@ -6,6 +6,7 @@
 
 import { h } from '../dom.js';
 import { count, duration, instant, percent, safe } from '../format.js';
+import { KINDS } from '../kinds.js';
 import { kept, table } from '../table.js';
 import { FRESH } from '../state.js';
 
@@ -81,7 +82,7 @@ export function show(answer, { state, store }) {
   function both(of, other, focus) {
     if (!of || !other) return null;
     const at = (side) => ({ from: [String(Date.parse(side.range.from))], until: [String(Date.parse(side.range.until))] });
-    return store.href({ ...FRESH, view: 'compare', ...span(left), focus, scale: 'absolute', labels: { app: [left.app], ...of }, right: { app: [right.app], ...other, ...at(right) } });
+    return store.href({ ...FRESH, view: 'compare', type: KINDS[0].type, ...span(left), focus, scale: 'absolute', labels: { app: [left.app], ...of }, right: { app: [right.app], ...other, ...at(right) } });
   }
 }
 

@@ -9,7 +9,8 @@ const J: FrameKind = FrameKind::JavaCompiled;
 const T: FrameKind = FrameKind::JavaInterpreted;
 
 fn options(left_factor: f64, right_factor: f64) -> DiffOptions {
-    DiffOptions { left_factor, right_factor, title: "a <b>".into(), subtitle: "l & r".into() }
+    let (title, subtitle) = ("a <b>".into(), "l & r".into());
+    DiffOptions { kind: SampleKind::Cpu, left_factor, right_factor, title, subtitle }
 }
 
 fn both() -> Aligned {
@@ -121,6 +122,19 @@ fn other_formats_are_refused_with_the_mend() {
     for format in [Format::Pprof, Format::Parquet, Format::Jfr] {
         assert_eq!(refused(format), "it holds one answer, not two");
     }
+}
+
+#[test]
+fn the_pictures_numbers_are_in_the_unit_of_the_kind() {
+    let drawn = |kind, factor| {
+        let options = DiffOptions { kind, ..options(factor, factor) };
+        String::from_utf8(render(Format::Svg, &both(), &options).unwrap()).unwrap()
+    };
+    // A sample of `tree` weighs 10,000,000: here 1 MiB, or a fault.
+    let bytes = drawn(SampleKind::Alloc, 0.1048576);
+    assert!(bytes.contains("<title>slow (30,720 KiB, 83.33%; +83.33%)"), "{bytes}");
+    let faults = drawn(SampleKind::PageFaults, 1e-7);
+    assert!(faults.contains("<title>slow (30 faults, 83.33%; +83.33%)"), "{faults}");
 }
 
 #[test]

@@ -146,6 +146,7 @@ impl Estimate {
             difference_error: self.error(),
             left_samples,
             right_samples,
+            ..Pair::default()
         };
         Change {
             left_share: share(left, 0),

@@ -26,7 +26,7 @@ use axum::response::Response;
 use emberscope_api::route::{self, param};
 use emberscope_api::{Compare, Compared, ComparedMethod, ComparedSetting, MethodOrder, Scale};
 use emberscope_export::{Aligned, SIGNIFICANT};
-use emberscope_model::SparkSource;
+use emberscope_model::{SampleKind, SparkSource};
 use emberscope_store::Store;
 use serde_json::json;
 use side::Side;
@@ -96,8 +96,8 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
     let trees = Aligned::new(&left.samples.tree, &right.samples.tree);
     let methods = Trees {
         trees: &trees,
-        left: TreeSide { factor: 1.0, whole: whole(&trees.left) },
-        right: TreeSide { factor: 1.0, whole: whole(&trees.right) },
+        left: TreeSide { kind: SampleKind::Cpu, factor: 1.0, whole: whole(&trees.left) },
+        right: TreeSide { kind: SampleKind::Cpu, factor: 1.0, whole: whole(&trees.right) },
         scale: Scale::Absolute,
     };
     let (stages, queries, operators) = (lined_up.stages(), lined_up.queries(), lined_up.operators());

@@ -2,7 +2,7 @@
 //!
 //! In: two selections (each parameter for one side as `left.` and `right.`, else for both), or a stage
 //! whose slow tasks are held against its usual ones. Out: a differential flame graph, folded stacks with
-//! two counts, or methods by what they add to the difference. Sides are made comparable by `scale`, and
+//! two counts, or methods by what they add to the difference, of any kind of samples. Sides are made comparable by `scale`, and
 //! the answer says how. Limits: the store's for each side, `limit` methods.
 
 mod locks;
@@ -16,7 +16,7 @@ use super::error::ApiError;
 use super::figures::seconds;
 use super::flamegraph::{SVG_POLICY, shape, title};
 use super::params::{Params, SIDES};
-use super::request::{Asked, of_time};
+use super::request::Asked;
 use super::run::{Rendered, Size};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -26,19 +26,21 @@ use emberscope_api::{
     self as api, Amount, Diff, MethodName, MethodOrder, Scale, SlowBy, SlowSide, Word as _,
 };
 use emberscope_export::{Aligned, DiffOptions, Format, Shape, cause, render_diff};
-use emberscope_model::{Answer, Query, SampleKind, Summary, WallTime, sampling_error};
+use emberscope_model::{Answer, Query, SampleKind, Summary, WallTime};
 use emberscope_store::Store;
 use serde_json::json;
 use slow::{By, Group};
 use std::sync::Arc;
 use table::{Compared, Side, whole};
 
-/// What makes two sides comparable, for people.
-fn says(scale: Scale) -> &'static str {
+/// What makes two sides of a kind comparable, for people.
+fn says(scale: Scale, kind: SampleKind) -> String {
+    let unit = kind.facts().unit;
+    let (one, many) = if kind.is_time() { ("time", "times") } else { (unit, unit) };
     match scale {
-        Scale::Equal => "the left side scaled to the right one's total",
-        Scale::Absolute => "times as they are",
-        Scale::Task => "time for each task",
+        Scale::Equal => "the left side scaled to the right one's total".to_owned(),
+        Scale::Absolute => format!("{many} as they are"),
+        Scale::Task => format!("{one} for each task"),
     }
 }
 
@@ -83,13 +85,8 @@ fn read(params: &Params) -> Result<Question, ApiError> {
     let formats: Vec<(&str, Format)> = Format::COMPARED.iter().map(|f| (f.slug(), *f)).collect();
     let scales = Scale::ALL.iter().filter(|scale| slow || **scale != Scale::Task);
     let scales: Vec<(&str, Scale)> = scales.map(|scale| (scale.word(), *scale)).collect();
-    let sides = asked(params)?;
-    let kind = sides[0].kind;
-    if kind.facts().weight.unit != SampleKind::Cpu.facts().weight.unit {
-        of_time(kind)?;
-    }
     Ok(Question {
-        sides,
+        sides: asked(params)?,
         slow,
         by,
         format: params.choice(param::FORMAT, &formats, Format::Svg)?,
@@ -131,6 +128,7 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
         ([left.query(store)?, right.query(store)?], None)
     };
     let [left, right] = &queries;
+    let kind = right.kind;
     let shaped =
         |query| store.merge(query).map(|answer| Answer { tree: question.shape.of(answer.tree), ..answer });
     let (left, right) = (shaped(left)?, shaped(right)?);
@@ -146,8 +144,8 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
     let [left_factor, right_factor] = factors;
     let compared = Compared {
         trees: &trees,
-        left: Side { factor: left_factor, whole: whole_left },
-        right: Side { factor: right_factor, whole: whole_right },
+        left: Side { kind, factor: left_factor, whole: whole_left },
+        right: Side { kind, factor: right_factor, whole: whole_right },
         scale: question.scale,
     };
     let summaries = [summary_of(&left), summary_of(&right)];
@@ -163,6 +161,7 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
         headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SVG_POLICY));
     }
     let options = DiffOptions {
+        kind,
         left_factor,
         right_factor,
         title: match &slow {
@@ -172,7 +171,7 @@ fn answer(store: &dyn Store, question: &Question) -> Result<Rendered, ApiError> 
                 format!("{right} against {left}")
             }
         },
-        subtitle: subtitle(question.scale, &left, &right),
+        subtitle: subtitle(&says(question.scale, kind), &left, &right),
     };
     let body = render_diff(question.format, &trees, &options)?;
     Ok(Rendered { headers, body: body.into() })
@@ -182,13 +181,15 @@ fn headline(query: &Query, slow: &Group, median: &Group) -> String {
     format!("{}: {} slow tasks against {} usual ones", title(query), slow.count, median.count)
 }
 
-fn subtitle(scale: Scale, left: &Answer, right: &Answer) -> String {
+fn subtitle(scaled: &str, left: &Answer, right: &Answer) -> String {
     let side = |answer: &Answer| {
-        let samples = answer.quality.samples;
-        let error = sampling_error(samples).map_or(String::new(), |e| format!(" (error {:.1} %)", e * 100.0));
+        let (samples, error) = (answer.quality.samples, answer.quality.sampling_error());
+        let error = error.map_or(String::new(), |e| format!(" (error {:.1} %)", e * 100.0));
         format!("{} to {}, {samples} samples{error}", answer.range.from, answer.range.until)
     };
-    format!("red: more; {}; right: {}; left: {}", says(scale), side(right), side(left))
+    let kind = right.quality.kind;
+    let more = if kind.is_time() { String::new() } else { format!(" {}", kind.facts().unit) };
+    format!("red: more{more}; {scaled}; right: {}; left: {}", side(right), side(left))
 }
 
 /// The right side's headers, and the left side's under names of their own.
@@ -220,8 +221,7 @@ fn sides(
             task_count: group.count as u64,
             task_cpu_seconds: Some(seconds(group.cpu_ns)),
         });
-        let sampling_error = sampling_error(side.whole.count);
-        api::Side { basis, note, amount: Amount { sampling_error, ..amount }, factor: side.factor, slow }
+        api::Side { basis, note, amount, factor: side.factor, slow }
     };
     let [left, right] = summaries;
     let [median, slow] = groups.map_or([None, None], |groups| groups.map(Some));
@@ -238,8 +238,9 @@ fn difference<'a>(
 ) -> Diff<'a> {
     let mut rows = compared.methods(question.sort);
     let significant = compared.significant(&rows);
-    if let Some(slow) = slow.as_mut().filter(|_| !significant) {
-        // What the ledger tells to the nanosecond is no reason either, if no sample bears it out.
+    let is_of_cpu = compared.right.kind.holds(SampleKind::Cpu);
+    if let Some(slow) = slow.as_mut().filter(|_| is_of_cpu && !significant) {
+        // What the ledger tells to the nanosecond is no reason either, if no sample of CPU time bears it out.
         slow.because.retain(|more| more.of != "cpu");
     }
     let cause = cause(compared.trees, compared.left.factor, compared.right.factor);

@@ -3,7 +3,7 @@
 //! In: one app and one stage. Out: the tenth of its tasks that used most CPU or took longest (at least one), those from
 //! the 40th to the 60th percentile, the conditions that select each group's samples, and what the slow ones' longer
 //! time went to. CPU is that of the own thread and the helpers, by the ledger, else by samples; what decides between it and
-//! wall time is [`By`]. Limits: [`LEAST`] tasks; [`MOST`] in a group (the slowest, and those in the middle), of which
+//! wall time is [`By`]. Tasks are slow by time whatever kind of samples is compared: by bytes, what slow ones allocate more of. Limits: [`LEAST`] tasks; [`MOST`] in a group (the slowest, and those in the middle), of which
 //! [`LISTED`] are listed.
 
 use super::super::answer::text;
@@ -31,7 +31,7 @@ const STANDS_OUT: f64 = 3.0;
 /// How many times as long as a usual task one takes that is called long.
 const LONG: f64 = 2.0;
 
-/// What makes tasks slow. Unless told it is wall time for `type=wall` and `off-cpu`, and where waits were sampled and the
+/// What makes tasks slow. Unless told it is wall time for `type=wall`, `off-cpu` and `lock`, and where waits were sampled and the
 /// longest tasks take twice as long as the usual ones without using much more CPU. Without samples of waits wall time of
 /// Spark up to 4.1 has the thread's waiting for its next task in it, which is nobody's slowness: tasks are slow by CPU then,
 /// and the answer names the longest one beside them.

@@ -1,40 +1,42 @@
 //! A difference as JSON: both sides, what they sum to, and the methods by what they add to it.
 //!
-//! In: aligned trees and two [`Side`]s. Out: the answer's rows. A scaled time t of n samples has the standard
-//! error t/sqrt(n); where sides are scaled to equal totals, the total is given and the share p is what
-//! varies: total * sqrt(p(1-p)/N). A difference has the root of both errors' squares.
+//! In: aligned trees of one kind of samples and two [`Side`]s. Out: the answer's rows. A scaled amount a of n samples has the
+//! standard error a/sqrt(n), as sums of every kind have; where sides are scaled to equal totals, the total is given and the share p
+//! is what varies: total * sqrt(p(1-p)/N). A difference has the root of both errors' squares.
 
 use crate::answer::share_error;
 use emberscope_api::{DiffNode, DiffRow, MethodName, MethodOrder, Pair, Scale};
 use emberscope_export::{Aligned, Cost, Method, SIGNIFICANT, error_of_both, methods};
-use emberscope_model::{Node, Tree};
+use emberscope_model::{Node, SampleKind, Tree};
 use std::cmp::Ordering;
 
 /// One side of a comparison, scaled.
 #[derive(Clone, Copy, Debug)]
 pub struct Side {
-    /// What the seconds of the side are multiplied by.
+    /// What the samples count.
+    pub kind: SampleKind,
+    /// What the amounts of the side are multiplied by.
     pub factor: f64,
-    /// All samples of the side, and their weight in nanoseconds.
+    /// All samples of the side, and their weight.
     pub whole: Cost,
 }
 
 impl Side {
-    /// The seconds of a cost, scaled.
-    pub fn seconds(&self, cost: Cost) -> f64 {
-        cost.weight as f64 / 1e9 * self.factor
+    /// The amount of a cost, scaled: seconds, or what is no time in the unit of its kind.
+    fn amount(&self, cost: Cost) -> f64 {
+        cost.weight as f64 / self.kind.facts().amount.of as f64 * self.factor
     }
     fn error(&self, cost: Cost, scale: Scale) -> f64 {
         match scale {
             Scale::Equal => {
-                self.seconds(self.whole) * share_error(cost.count, self.whole.count).unwrap_or_default()
+                self.amount(self.whole) * share_error(cost.count, self.whole.count).unwrap_or_default()
             }
-            Scale::Absolute | Scale::Task => self.seconds(cost) / (cost.count.max(1) as f64).sqrt(),
+            Scale::Absolute | Scale::Task => self.amount(cost) / (cost.count.max(1) as f64).sqrt(),
         }
     }
 }
 
-/// What makes times into figures.
+/// What makes weights into figures.
 pub struct Compared<'a> {
     /// Both call trees.
     pub trees: &'a Aligned,
@@ -60,21 +62,21 @@ impl Row<'_> {
 }
 
 impl<'a> Compared<'a> {
-    /// Two scaled times and their difference.
+    /// Two scaled amounts and their difference.
     fn pair(&self, left: Cost, right: Cost) -> Pair {
         let error = error_of_both(self.left.error(left, self.scale), self.right.error(right, self.scale));
-        Pair {
-            left_seconds: Some(self.left.seconds(left)),
-            right_seconds: Some(self.right.seconds(right)),
+        let pair = Pair {
             difference: Some(self.difference(left, right)),
             difference_error: Some(error),
             left_samples: left.count,
             right_samples: right.count,
-        }
+            ..Pair::default()
+        };
+        pair.with_sides(self.right.kind, [self.left.amount(left), self.right.amount(right)])
     }
 
     fn difference(&self, left: Cost, right: Cost) -> f64 {
-        self.right.seconds(right) - self.left.seconds(left)
+        self.right.amount(right) - self.left.amount(left)
     }
 
     /// The sums of both sides.
@@ -99,7 +101,7 @@ impl<'a> Compared<'a> {
         self.total().is_beyond(SIGNIFICANT) || rows.iter().any(of_method)
     }
 
-    /// The methods of both, those first that differ most in their own or their total time.
+    /// The methods of both, those first that differ most in what is of them alone or in their total.
     pub fn methods(&self, sort: MethodOrder) -> Vec<Row<'a>> {
         // Aligned trees have the same methods in the same order.
         let both = methods(&self.trees.left).into_iter().zip(methods(&self.trees.right));
@@ -130,7 +132,7 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// The merged tree, a caller before its callees; times in scaled seconds.
+    /// The merged tree, a caller before its callees; amounts are scaled.
     pub fn nodes(&self) -> Vec<DiffNode<'a>> {
         let trees: &'a Aligned = self.trees;
         let own = |node: &Node| Cost { count: node.self_count, weight: node.self_weight };
@@ -140,8 +142,8 @@ impl<'a> Compared<'a> {
             parent: (id > 0).then_some(right.parent),
             method: MethodName { name: (&*right.frame.name).into(), module: (&*right.frame.module).into() },
             kind: right.frame.kind.slug().into(),
-            own: [self.left.seconds(own(left)), self.right.seconds(own(right))],
-            total: [self.left.seconds(total(left)), self.right.seconds(total(right))],
+            own: [self.left.amount(own(left)), self.right.amount(own(right))],
+            total: [self.left.amount(total(left)), self.right.amount(total(right))],
         };
         both.map(row).collect()
     }

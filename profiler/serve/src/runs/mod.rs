@@ -167,7 +167,8 @@ fn mark(job: &mut [Run]) {
 
 /// CPU time of a run: the ledger's, else the samples'.
 fn cpu_seconds(run: &Run) -> f64 {
-    run.cpu.exact.map_or(run.cpu.sampled.cpu_seconds, |exact| exact.cpu_seconds)
+    let sampled = || run.cpu.sampled.amount(SampleKind::Cpu).unwrap_or_default();
+    run.cpu.exact.map_or_else(sampled, |exact| exact.cpu_seconds)
 }
 
 /// The last `limit` of all runs, in the order in which they are.
@@ -227,8 +228,8 @@ fn row(store: &dyn Store, id: &str, sum: &Sum, (used, seen): (&Used, TimeRange))
         ended: (!running).then(|| seen.until.into()),
         running,
         wall_seconds: seen.until.as_secs_f64() - seen.from.as_secs_f64(),
-        cpu: used.all.answer(),
-        tasks: used.tasks.answer(),
+        cpu: used.all.answer(SampleKind::Cpu),
+        tasks: used.tasks.answer(SampleKind::Cpu),
         waited: used.waits.answer(used.tasks.exact.as_ref()),
         stages: used.stages.iter().filter(|stage| &***stage != UNKNOWN).count() as u64,
         changed: None,

@@ -7,6 +7,7 @@ mod fake;
 mod gate;
 mod job_runs;
 mod jobs;
+mod kinds;
 mod limits;
 mod login;
 mod openapi;

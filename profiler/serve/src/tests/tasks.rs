@@ -248,7 +248,7 @@ async fn stages_are_sorted_and_cut() {
     assert_eq!((numbers(&body), &body["cut"]), (vec!["3".to_owned(), "10".to_owned()], &json!(0)));
     // Of twenty tasks the tenth, and the slowest.
     assert_eq!(body["stages"][0]["durations"], json!({ "median_seconds": 1.16, "max_seconds": 3.15 }));
-    for sort in ["cpu", "run_delay", "blocked", "wall"] {
+    for sort in ["cpu", "run_delay", "blocked", "wall", "amount"] {
         let body = send(app(), request("GET", &ask(&format!("sort={sort}&limit=1")))).await.json();
         assert_eq!(
             (numbers(&body), &body["cut"], &body["count"]),

@@ -1,13 +1,15 @@
-//! A difference as the API tells it, and its table.
+//! A difference as the API tells it, and its table. Figures are in the unit of the kind of samples that is compared.
 
 use crate::cli::answer::{Basis, counted};
 use crate::cli::stages::attempt;
 use crate::cli::table::{Align, Table};
-use crate::cli::text::{signed_time, time};
+use crate::cli::text::{amount, signed_amount, time};
 use emberscope_api::{
     Diff, Head, LongTask, MethodName, MethodOrder, Pair, Scale, Side, Slow, SlowLock, Word as _,
 };
 use emberscope_model::SampleKind;
+use serde_json::Value;
+use std::borrow::Cow;
 
 /// What a slow task's longer wall time went to, the parts over a percent.
 fn why(slow: &Slow) -> String {
@@ -30,12 +32,32 @@ fn at_locks(slow: &Slow) -> Option<String> {
 }
 
 /// The difference with its standard error, and what it is the difference of.
-fn cells(pair: &Pair) -> [String; 3] {
-    let mut difference = pair.difference.map(signed_time).unwrap_or_default();
+fn cells(pair: &Pair, kind: SampleKind) -> [String; 3] {
+    let difference = pair.difference.map(|difference| signed_amount(difference, kind));
+    let mut difference = difference.unwrap_or_default();
     if let Some(error) = pair.difference_error.filter(|_| !difference.is_empty()) {
-        difference.push_str(&format!(" +- {}", time(Some(error))));
+        difference.push_str(&format!(" +- {}", amount(Some(error), kind)));
     }
-    [difference, time(pair.left_seconds), time(pair.right_seconds)]
+    let [left, right] = pair.sides().map(|side| amount(side, kind));
+    [difference, left, right]
+}
+
+/// What is compared: the kind of both sides.
+fn kind_of(diff: &Diff<'_>) -> SampleKind {
+    basis(&diff.right).kind()
+}
+
+/// The name of a kind's figures in the plural: times, or the unit of what is no time.
+fn figures(kind: SampleKind) -> &'static str {
+    if kind.is_time() { "times" } else { kind.facts().unit }
+}
+
+/// Heads of columns of figures: with the unit, but for times, of which each says its own.
+fn heads(names: [&'static str; 4], kind: SampleKind) -> [Cow<'static, str>; 4] {
+    names.map(|name| match kind.is_time() {
+        true => name.into(),
+        false => format!("{name} {}", kind.facts().unit.to_uppercase()).into(),
+    })
 }
 
 /// What a side rests on.
@@ -56,9 +78,12 @@ fn line(of: &Side, side: &str) -> String {
         }
     }
     let basis = basis(of);
-    match time(of.amount.weight.of(basis.kind()).and_then(serde_json::Value::as_f64)) {
-        cpu if cpu.is_empty() => {}
-        cpu => line.push_str(&format!("{cpu} sampled, ")),
+    let kind = basis.kind();
+    let whole = of.amount.weight.of(kind).and_then(Value::as_f64);
+    match (amount(whole, kind), kind.facts().unit) {
+        (whole, _) if whole.is_empty() => {}
+        (whole, "ns" | "bytes") => line.push_str(&format!("{whole} sampled, ")),
+        (count, unit) => line.push_str(&format!("{count} {unit} sampled, ")),
     }
     line + &basis.line()
 }
@@ -76,21 +101,21 @@ pub fn lines(diff: &Diff<'_>) -> [String; 2] {
 
 /// A row for each method, the largest difference first, and the whole in the last.
 pub fn table(diff: &Diff<'_>) -> Table {
-    let right = |name| (name, Align::Right);
     let by_total = MethodOrder::from_word(&diff.sort) == Some(MethodOrder::Total);
     let (sorted, other) = if by_total { ("TOTAL", "SELF") } else { ("SELF", "TOTAL") };
-    let mut columns = [sorted, "LEFT", "RIGHT", other].map(right).to_vec();
-    columns.extend([("METHOD", Align::Left), ("MODULE", Align::Left)]);
+    let kind = kind_of(diff);
+    let mut columns = heads([sorted, "LEFT", "RIGHT", other], kind).map(|name| (name, Align::Right)).to_vec();
+    columns.extend(["METHOD", "MODULE"].map(|name| (name.into(), Align::Left)));
     let mut table = Table::new(&columns);
     table.give_way(&["MODULE"]);
     for row in &diff.diff {
         let (first, second) = if by_total { (&row.total, &row.own) } else { (&row.own, &row.total) };
-        let [difference, left, right] = cells(first);
-        let [beside, ..] = cells(second);
+        let [difference, left, right] = cells(first, kind);
+        let [beside, ..] = cells(second, kind);
         let [name, module] = [&row.method.name, &row.method.module].map(|text| text.to_string());
         table.row([difference, left, right, beside, name, module]);
     }
-    let [difference, left, right] = cells(&diff.total);
+    let [difference, left, right] = cells(&diff.total, kind);
     table.row([difference, left, right, String::new(), "(all)".to_owned(), String::new()]);
     if diff.cut > 0 {
         table.note(format!("and {}: see them with --limit", counted(diff.cut, "more method")));
@@ -127,8 +152,12 @@ fn slow_notes(slow: &Slow, diff: &Diff<'_>) -> Vec<String> {
         notes.push(why(slow));
     }
     notes.extend(at_locks(slow));
-    if by == "wall" && basis(&diff.right).kind() == SampleKind::Cpu {
+    let kind = kind_of(diff);
+    if by == "wall" && kind == SampleKind::Cpu {
         notes.push("methods are compared by CPU time; --type wall compares where tasks wait".to_owned());
+    }
+    if !kind.is_time() {
+        notes.push(format!("methods are compared by {}", kind.facts().title));
     }
     notes.extend(slow.long.as_ref().map(long));
     notes
@@ -150,15 +179,19 @@ fn long(of: &LongTask) -> String {
     )
 }
 
-/// How times were scaled and errors come about.
+/// How figures were scaled and errors come about.
 fn how(diff: &Diff<'_>) -> String {
-    const APART: &str = "sqrt(l^2/m + r^2/n) of times l and r of m and n samples";
+    let kind = kind_of(diff);
+    let figures = figures(kind);
+    let apart = format!("sqrt(l^2/m + r^2/n) of {figures} l and r of m and n samples");
     let (scale, error) = match Scale::from_word(&diff.scale) {
-        Some(Scale::Task) => ("times are per task", APART),
-        Some(Scale::Absolute) => ("times are not scaled", APART),
-        Some(Scale::Equal) | None => {
-            ("left times are scaled to an equal total", "that of the shares of both totals")
-        }
+        Some(Scale::Task) => (format!("{figures} are per task"), apart),
+        Some(Scale::Absolute) => (format!("{figures} are not scaled"), apart),
+        Some(Scale::Equal) | None => (
+            format!("left {figures} are scaled to an equal total"),
+            "that of the shares of both totals".to_owned(),
+        ),
     };
-    format!("by samples; {scale}; +- is the standard error, {error}")
+    let of = if kind == SampleKind::Cpu { String::new() } else { format!(" of {}", kind.facts().title) };
+    format!("by samples{of}; {scale}; +- is the standard error, {error}")
 }

@@ -57,8 +57,8 @@ struct SidesArgs {
     /// Compare a stage's slow tasks (above the 90th percentile) with those around the median.
     #[arg(long, conflicts_with_all = ["left", "right"], requires_all = ["app", "stage"])]
     slow: bool,
-    /// What makes tasks slow: CPU time, or wall time. Default: wall time with --type wall or off-cpu, and where waits
-    /// were sampled and the longest tasks used hardly more CPU than the others; else CPU time.
+    /// What makes tasks slow: CPU time, or wall time. Default: wall time with --type wall, off-cpu or lock, and where
+    /// waits were sampled and the longest tasks used hardly more CPU than the others; else CPU time.
     #[arg(long, value_name = "TIME", requires = "slow", value_parser = word::<SlowBy>())]
     by: Option<SlowBy>,
 }
@@ -67,11 +67,11 @@ struct SidesArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Counting")]
 struct ShapeArgs {
-    /// How the sides are scaled: to equal totals, absolute times, or time per task (with --slow). Default: task with
-    /// --slow, else equal.
+    /// How the sides are scaled: to equal totals, absolute figures, or figures per task (with --slow). Default: task
+    /// with --slow, else equal.
     #[arg(long, value_name = "SCALE", value_parser = word::<Scale>())]
     scale: Option<Scale>,
-    /// Order of the methods, the largest difference first: self (time in the method) or total (also in methods that it
+    /// Order of the methods, the largest difference first: self (in the method) or total (also in methods that it
     /// called).
     #[arg(long, value_name = "ORDER", default_value = MethodOrder::Own.word(), value_parser = word::<MethodOrder>())]
     sort: MethodOrder,

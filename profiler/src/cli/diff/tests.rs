@@ -99,6 +99,43 @@ fn slow_by_wall_time_is_told() {
 }
 
 #[test]
+fn what_is_no_time_has_its_unit_in_every_heading() {
+    let of = |kind: &str, key: &str| {
+        let body = SLOW.replace("left_seconds", "left_amount").replace("right_seconds", "right_amount");
+        let body = body.replace(r#""left":{"name""#, &format!(r#""left":{{"type":"{kind}","name""#));
+        let body = body.replace(r#""right":{"name""#, &format!(r#""right":{{"type":"{kind}","name""#));
+        // Of the sides themselves, not of their tasks.
+        let body = body.replace(r#","cpu_seconds":12.2"#, &format!(r#","{key}":12582912"#));
+        let body = body.replace(r#","cpu_seconds":18.1"#, &format!(r#","{key}":25165824"#));
+        let total = r#""left_amount":1.02,"right_amount":3.1,"difference":2.08,"difference_error":0.13"#;
+        let sides = r#""left_amount":1048576.0,"right_amount":4194304.0"#;
+        body.replace(total, &format!(r#"{sides},"difference":3145728.0,"difference_error":524288.0"#))
+    };
+    let flags = ["--app", "etl", "--stage", "3", "--slow", "--type", "alloc"];
+    let (target, printed, result) = listed(&flags, 200, &of("alloc", "allocated_bytes"));
+    result.unwrap();
+    assert_eq!(target, "/api/v1/diff?app=etl&stage=3&type=alloc&slow=1&format=json&sort=self&limit=30");
+    let head = printed.lines().next().unwrap().split("  ").map(str::trim);
+    let head: Vec<&str> = head.filter(|name| !name.is_empty()).collect();
+    assert_eq!(head[..4], ["SELF BYTES", "LEFT BYTES", "RIGHT BYTES", "TOTAL BYTES"], "{printed}");
+    let whole = printed.lines().find(|line| line.contains("(all)")).unwrap();
+    assert!(whole.trim_start().starts_with("+3.0 MiB +- 512.0 KiB"), "{printed}");
+    assert!(whole.contains("  1.0 MiB") && whole.contains("  4.0 MiB"), "{printed}");
+    assert!(printed.contains("\nmethods are compared by allocated memory\n"), "{printed}");
+    let how = "by samples of allocated memory; bytes are per task; +- is the standard error, sqrt(l^2/m + r^2/n) of \
+               bytes l and r of m and n samples\n";
+    assert!(printed.contains(how), "{printed}");
+    assert!(printed.contains("12 tasks of 12.30 s CPU in all, 12.0 MiB sampled, 6 windows"), "{printed}");
+    let (_, printed, _) = listed(&flags, 200, &of("page-faults", "page_faults"));
+    let whole = printed.lines().find(|line| line.contains("(all)")).unwrap();
+    assert!(whole.trim_start().starts_with("+3145728 +- 524288  "), "{printed}");
+    assert!(printed.contains("12582912 faults sampled"), "{printed}");
+    let (_, printed, _) = listed(&flags, 200, &SLOW.replace(r#"{"name""#, r#"{"type":"off-cpu","name""#));
+    assert!(printed.trim_start().starts_with("SELF     LEFT   RIGHT"), "{printed}");
+    assert!(printed.contains("by samples of waiting; times are per task;"), "{printed}");
+}
+
+#[test]
 fn two_sides_and_what_holds_for_both() {
     let body = SLOW.replace(r#""sort":"self""#, r#""sort":"total""#).replace("Job.slow", "Job\\u001b[2J");
     let flags = [

@@ -1,14 +1,16 @@
 //! The columns of stages: which are there, what they hold of a stage, what they mean.
 
-use super::super::figures::{Cells, known, moment};
+use super::super::figures::{Cells, head, known, moment, sampled};
 use super::super::table::{Align, Table};
 use super::super::text::time;
 use super::super::waited;
 use super::{number, overhead, title};
 use emberscope_api::Stage;
+use emberscope_model::SampleKind;
 
-/// Columns that are there only if a stage of the answer has something in them.
+/// Columns that are there only if a stage of the answer has something in them, and what samples count.
 pub(super) struct Shown {
+    kind: SampleKind,
     /// There is more than one application.
     pub(super) several_apps: bool,
     /// Spark told something of the stages.
@@ -24,8 +26,9 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn of(stages: &[Stage]) -> Self {
+    pub(super) fn of(stages: &[Stage], kind: SampleKind) -> Self {
         Self {
+            kind,
             several_apps: stages
                 .iter()
                 .any(|stage| Some(&stage.app) != stages.first().map(|first| &first.app)),
@@ -54,7 +57,8 @@ impl Shown {
             columns.extend([("PYTHON", Align::Right), ("PYTHON WAIT", Align::Right)]);
         }
         columns.extend(self.waits.then_some((waited::HEAD, Align::Left)));
-        columns.extend([("SAMPLED", Align::Right), ("FIRST SEEN", Align::Left), ("LAST SEEN", Align::Left)]);
+        let seen = ["FIRST SEEN", "LAST SEEN"].map(|name| (name, Align::Left));
+        columns.extend([(head(self.kind), Align::Right)].into_iter().chain(seen));
         if self.joined {
             columns.push(("NAME", Align::Left));
         }
@@ -88,7 +92,7 @@ impl Shown {
         }
         row.extend(self.waits.then(|| waited::cell(stage.waited.as_ref(), stage.own.exact.as_ref())));
         row.extend([
-            stage.own.sampled_time(),
+            sampled(&stage.own, [&stage.helpers, &stage.python], self.kind),
             moment(stage.first_seen.as_ref(), from, until),
             moment(stage.last_seen.as_ref(), from, until),
         ]);

@@ -111,6 +111,43 @@ fn classes_have_rows_of_their_own() {
 }
 
 #[test]
+fn of_another_kind_there_is_its_amount() {
+    let of_kind = |samples: u32, bytes: u64, error: f64| {
+        format!(r#""sampled":{{"samples":{samples},"allocated_bytes":{bytes},"sampling_error":{error}}}"#)
+    };
+    let (exact, _) = FIGURES.split_once(r#""sampled""#).unwrap();
+    let of = |number: u32, own: String, helpers: String| {
+        let figures = format!("{exact}{own}");
+        let more = format!(
+            r#""helpers":{{"exact":null,{helpers}}},"classes":[{{"thread_class":"task",{figures}}}]"#
+        );
+        stage(number, &more).replace(FIGURES, &figures)
+    };
+    let rows = [
+        of(4, of_kind(300, 3 << 20, 0.0577), of_kind(100, 1 << 20, 0.1)),
+        of(3, of_kind(0, 0, 0.0), of_kind(0, 0, 0.0)),
+    ];
+    let body = format!(r#"{{"type":"alloc",{HEAD},"stages":[{}]}}"#, rows.join(","));
+    let flags = ["--app", "etl", "--type", "alloc"];
+    let (target, printed, result) = ask::<Stages>(&flags, route::STAGES.path, vec![], 200, &body);
+    result.unwrap();
+    assert_eq!(target, "/api/v1/stages?app=etl&type=alloc");
+    let lines: Vec<Vec<&str>> = printed
+        .lines()
+        .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+        .collect();
+    let at = lines[0].iter().position(|name| *name == "ALLOCATED").unwrap();
+    assert_eq!((lines[1][0], lines[1][at]), ("4.0", "4.0 MiB +- 5.0 %"), "{printed}");
+    assert_eq!((lines[2][0], lines[2][at]), ("3.0", "-"), "{printed}");
+    assert_eq!((lines[1][2], lines[2][2]), ("41.20 s", "41.20 s"), "what is exact stays: {printed}");
+    assert!(printed.contains("accounts of each thread, except ALLOCATED: from n samples"), "{printed}");
+    assert!(printed.contains("ALLOCATED: allocated memory, of the tasks' own threads,"), "{printed}");
+    let (_, printed, _) = ask::<ByClass>(&flags, route::STAGES.path, vec![], 200, &body);
+    assert!(printed.lines().next().unwrap().ends_with("ALLOCATED"), "{printed}");
+    assert!(printed.lines().nth(1).unwrap().ends_with("3.0 MiB +- 5.8 %"), "{printed}");
+}
+
+#[test]
 fn no_stage_is_nothing_found() {
     let (_, printed, result) = ask::<Stages>(
         &["--stage", "99"],
@@ -134,6 +171,10 @@ fn stages_are_asked_for_in_an_order_and_not_all() {
     assert!(params(&["--app", "etl"]).unwrap().is_empty());
     let want = [("sort", "run_delay"), ("limit", "5")].map(|(name, value)| (name, value.to_owned()));
     assert_eq!(params(&["--sort", "run-delay", "-n", "5"]).unwrap(), want);
+    assert!(params(&["--sort", "stage"]).unwrap().is_empty(), "the daemon's own order");
+    let by_number = [("sort", "stage".to_owned())];
+    assert_eq!(params(&["--sort", "stage", "--type", "alloc"]).unwrap(), by_number);
+    assert_eq!(params(&["--sort", "amount"]).unwrap(), [("sort", "amount".to_owned())]);
     let typo = params(&["--sort", "walls"]).unwrap_err();
     assert!(typo.contains("'wall'"), "{typo}");
     let body = format!(r#"{{{HEAD},"cut":7,"stages":[{}]}}"#, stage(3, NO_HELPERS));
