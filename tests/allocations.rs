@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 use emberscope_model::WallTime;
-use emberscope_tests::{Here, jdk, skip, stripped_libjvm, wait_for, wait_visible};
+use emberscope_tests::{Daemon, Here, Running, jdk, skip, stripped_libjvm, wait_for, wait_visible};
 use std::path::Path;
 use std::time::Duration;
 use xtask::launch::allocates::{PARTS, program};
@@ -13,6 +13,9 @@ const SOON: Duration = Duration::from_secs(180);
 const MB: u32 = 1024;
 /// Of what the JVM counts, in which of a TLAB that ends with a collection or its thread only the used part is.
 const WITHIN: f64 = 0.10;
+/// Standard errors of the classes' objects, in units of that of objects of one size: arrays of bytes have all sizes from 27 to 8,204
+/// (the root of their mean size times the mean of one over it), and of 200 arrays of Strings one takes most of the bytes.
+const ERRORS: [f64; 3] = [1.7, 1.0, 3.2];
 /// Of a method's bytes, those of its class. The rest has no name.
 const OF_ITS_CLASS: f64 = 0.97;
 /// Of what is counted, what has its method at the least: on a crowded machine a stack may come up before the names of code that is
@@ -93,7 +96,31 @@ fn allocations(here: &Here, home: &Path, collector: &str) -> Result<()> {
     let body: String = reply.body.chars().take(6_000).collect();
     ensure!(wrong.is_empty(), "{}\n{body}", wrong.join("\n"));
     ensure!((sampled - counted).abs() <= counted * WITHIN, "{sampled} bytes of {counted}\n{body}");
+    objects(&daemon, &java, &format!("pid={pid}&from={from}&until={until}"))?;
     std::fs::write(dir.path().join("stop"), "")?;
     ensure!(daemon.stop()?.success());
+    Ok(())
+}
+
+/// There are as many objects of each class as the program made, but for three standard errors and what bytes are off, too.
+fn objects(daemon: &Daemon, java: &Running, query: &str) -> Result<()> {
+    let folded = |unit: &str| -> Result<String> {
+        let query = format!("{query}&type=alloc-objects&unit={unit}&format=folded");
+        let reply = daemon.get(&format!("/api/v1/flamegraph?{query}"))?;
+        ensure!(reply.status == 200, "{}", reply.body);
+        Ok(reply.body)
+    };
+    let (objects, samples) = (folded("objects")?, folded("samples")?);
+    let mut wrong = Vec::new();
+    for (part, error) in PARTS.into_iter().zip(ERRORS) {
+        let (truth, found) = (part.objects(java)?, part.sampled(&objects)?.of_class);
+        let samples = part.sampled(&samples)?.of_class;
+        let slack = WITHIN + 3.0 * error / samples.max(1.0).sqrt();
+        println!("{part:?}: {found} objects of {samples} samples, {truth} counted");
+        if (found - truth).abs() > truth * slack {
+            wrong.push(format!("{part:?}: {found} objects of {samples} samples, {truth} counted"));
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
 }

@@ -5,6 +5,8 @@
 //! does not matter. What a hypervisor took from a task while it ran is in neither account, so both what tasks measured and what the
 //! ledger calls blocked has it, and no wait: it is counted beside them (`Stolen`).
 
+mod contentions;
+
 use anyhow::{Context as _, Result, ensure};
 use emberscope_model::WallTime;
 use emberscope_tests::{Daemon, Here, Job, SparkJob, Stolen, WARM_UP, wait_visible};
@@ -83,6 +85,7 @@ fn waits(here: &Here) -> Result<()> {
     ensure!(rows.iter().any(|stage| stage["waited"]["seconds"].as_f64() > Some(1.0)), "{shuffled}");
     locks_are_waits_for_locks(&daemon, &query)?;
     locks_have_class_and_owner(&daemon, &job, &query)?;
+    contentions::are_as_many_as_waits(&daemon, &job, &query)?;
     has_allocations(&daemon, &query)?;
     stages_have_their_allocations(&daemon, &query)?;
     ensure!(daemon.stop()?.success());
@@ -177,10 +180,15 @@ fn stage(job: &Job, kind: &str) -> Result<String> {
 
 /// Seconds of each task, by its id.
 fn measured(job: &Job, kind: &str) -> Result<BTreeMap<String, f64>> {
-    let text = job.fact(&format!("{kind}.waited")).with_context(|| format!("nothing of {kind}"))?;
+    Ok(of_tasks(job, &format!("{kind}.waited"))?.into_iter().map(|(tid, ns)| (tid, ns / 1e9)).collect())
+}
+
+/// What each task says in a fact, by its id.
+fn of_tasks(job: &Job, fact: &str) -> Result<BTreeMap<String, f64>> {
+    let text = job.fact(fact).with_context(|| format!("no {fact}"))?;
     let one = |task: &str| {
-        let (tid, ns) = task.split_once(':').context("TID:NS")?;
-        Ok((tid.to_owned(), ns.parse::<f64>()? / 1e9))
+        let (tid, value) = task.split_once(':').context("TID:VALUE")?;
+        Ok((tid.to_owned(), value.parse::<f64>()?))
     };
     text.split(',').map(one).collect()
 }

@@ -29,7 +29,9 @@ final class KeptLocks {
         long waited = 0;
         for (int i = 0; i < times; i++) {
             Thread.sleep(3);
-            waited += number < MONITORS.length ? entersKept(number) : takesKept(number);
+            long own = number < MONITORS.length ? entersKept(number) : takesKept(number);
+            WaitJobs.had(own);
+            waited += own;
         }
         synchronized (over) {
             over[0] = true;

@@ -25,12 +25,14 @@ import scala.Tuple2;
  * are forced to the disk), {@code short} (parks of 200 us, thousands of them, and one of a second), those of {@link KeptLocks}, and {@code shuffle}.
  * Arguments: how many waits a task has, and how long one is, in milliseconds.
  *
- * Prints the facts {@code app}, {@code KIND.stages} and {@code KIND.waited} (nanoseconds of each task: {@code TID:NS,..}), and
- * {@code done}. It ends when a file {@code stop} is there.
+ * Prints the facts {@code app}, {@code KIND.stages}, {@code KIND.waited} (nanoseconds of each task: {@code TID:NS,..}) and
+ * {@code KIND.contended} (how often each waited for a lock: {@code TID:N,..}), and {@code done}. It ends when a file {@code stop} is there.
  */
 public final class WaitJobs {
     private static final Object MONITOR = new Object();
     private static final ReentrantLock LOCK = new ReentrantLock();
+    /** How often the current thread waited for a lock, in its task. */
+    private static final ThreadLocal<Long> CONTENDED = ThreadLocal.withInitial(() -> 0L);
 
     /** Waits so often, so long; how long it waited is the answer. */
     private interface Waits extends java.io.Serializable {
@@ -76,15 +78,29 @@ public final class WaitJobs {
         List<Integer> none = Collections.emptyList();
         List<long[]> tasks = spark.parallelize(none, count).mapPartitionsWithIndex((index, nothing) -> {
             TaskContext task = TaskContext.get();
-            long[] row = {task.stageId(), task.taskAttemptId(), waits.of(times, millis)};
+            CONTENDED.set(0L);
+            long waited = waits.of(times, millis);
+            long[] row = {task.stageId(), task.taskAttemptId(), waited, CONTENDED.get()};
             return List.of(row).iterator();
         }, false).collect();
         fact(kind + ".stages", tasks.get(0)[0]);
-        List<String> waited = new ArrayList<>();
+        fact(kind + ".waited", ofTasks(tasks, 2));
+        fact(kind + ".contended", ofTasks(tasks, 3));
+    }
+
+    private static String ofTasks(List<long[]> tasks, int place) {
+        List<String> values = new ArrayList<>();
         for (long[] row : tasks) {
-            waited.add(row[1] + ":" + row[2]);
+            values.add(row[1] + ":" + row[place]);
         }
-        fact(kind + ".waited", String.join(",", waited));
+        return String.join(",", values);
+    }
+
+    /** A lock was had after so many nanoseconds. In less than a millisecond it was free, or was had while the thread spun. */
+    static void had(long nanos) {
+        if (nanos > 1_000_000) {
+            CONTENDED.set(CONTENDED.get() + 1);
+        }
     }
 
     /** Nanoseconds for which the current thread has been there and did not run and did not want to. */
@@ -116,7 +132,9 @@ public final class WaitJobs {
         for (int i = 0; i < times; i++) {
             long begun = didNotWantToRun();
             synchronized (MONITOR) {
-                waited += didNotWantToRun() - begun;
+                long own = didNotWantToRun() - begun;
+                waited += own;
+                had(own);
                 burn(millis);
             }
         }
@@ -128,7 +146,9 @@ public final class WaitJobs {
         for (int i = 0; i < times; i++) {
             long begun = didNotWantToRun();
             LOCK.lock();
-            waited += didNotWantToRun() - begun;
+            long own = didNotWantToRun() - begun;
+            waited += own;
+            had(own);
             try {
                 burn(millis);
             } finally {
@@ -193,6 +213,8 @@ public final class WaitJobs {
                 LockSupport.parkNanos(1_000_000_000);
             }
         }
+        // Each park is a wait.
+        CONTENDED.set(100L * times + 1);
         return stoodStill() - begun;
     }
 

@@ -18,7 +18,7 @@ _WHOLE_ENDS = ("root", "kernel_thread")
 #: Reasons in `lost` that are samples.
 _SAMPLES_LOST = ("ring_full_sample", "no_scratch")
 #: What weights of a kind count.
-UNITS = {"cpu": "ns", "off-cpu": "ns", "lock": "ns", "wall": "ns", "page-faults": "faults", "major-faults": "faults", "context-switches": "switches", "event": "events", "block-io": "ns", "alloc": "bytes"}
+UNITS = {"cpu": "ns", "off-cpu": "ns", "lock": "ns", "wall": "ns", "page-faults": "faults", "major-faults": "faults", "context-switches": "switches", "event": "events", "block-io": "ns", "alloc": "bytes", "contentions": "contentions", "alloc-objects": "objects"}
 
 
 def instant(ns):

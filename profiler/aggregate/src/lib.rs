@@ -17,4 +17,5 @@ mod windows;
 pub use clock::ClockReading;
 pub use closed::{ClosedWindow, CountedRow};
 pub use intern::{InternLimits, InternStats, Interner};
+pub use rows::Counts;
 pub use windows::{WindowCounters, Windows, WindowsConfig};

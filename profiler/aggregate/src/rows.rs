@@ -11,11 +11,36 @@ use emberscope_model::{Excess, FastMap, FastSet, LabelKey, LabelSet, LabelSetBui
 use std::hash::Hash;
 use std::sync::Arc;
 
+/// What a sample counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// The kind.
+    pub kind: SampleKind,
+    /// How much, in the unit of the kind.
+    pub weight: u64,
+    /// How much of the kind that is made of samples of this one ([`SampleKind::derived`]); 0 where there is none.
+    pub derived: u64,
+}
+
 /// What was counted under one key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum {
     pub(super) count: u64,
     pub(super) weight: u64,
+    pub(super) derived: u64,
+}
+
+impl Sum {
+    /// Of one sample.
+    pub(super) fn of(counts: Counts) -> Self {
+        Self { count: 1, weight: counts.weight, derived: counts.derived }
+    }
+
+    fn add(&mut self, more: Self) {
+        self.count += more.count;
+        self.weight = self.weight.saturating_add(more.weight);
+        self.derived = self.derived.saturating_add(more.derived);
+    }
 }
 
 /// Labels, stack, kind.
@@ -62,16 +87,13 @@ impl<S: Clone + Eq + Hash> Rows<S> {
     pub(super) fn add(
         &mut self,
         key: RowKey<S>,
-        weight: u64,
+        sum: Sum,
         overflow: &Overflow<S>,
         mut folded: impl FnMut(Tenant, Kept, u64),
     ) {
-        let sum = Sum { count: 1, weight };
         // Most samples: one look-up.
         if let Some(known) = self.rows.get_mut(&key) {
-            known.count += 1;
-            known.weight = known.weight.saturating_add(weight);
-            return;
+            return known.add(sum);
         }
         let (tenant, cost) = ((overflow.tenant)(&key.1), (overflow.cost)(&key.1));
         let fits = |rows: &Self| rows.whole + cost <= overflow.max_rows;
@@ -83,9 +105,7 @@ impl<S: Clone + Eq + Hash> Rows<S> {
     }
 
     fn put(&mut self, key: RowKey<S>, more: Sum) {
-        let sum = self.rows.entry(key).or_default();
-        sum.count += more.count;
-        sum.weight = sum.weight.saturating_add(more.weight);
+        self.rows.entry(key).or_default().add(more);
     }
 
     /// Folds an eighth of the rows, of those who hold too much; false if this tenant is one of them.
@@ -175,16 +195,18 @@ mod tests {
     #[test]
     fn detail_folds_and_no_sample_is_lost() {
         let overflow = Overflow { max_rows: 16, stack: u64::MAX, labels: labels(0), tenant, cost: |_| 1 };
+        let sum = Sum { count: 1, weight: 10, derived: 3 };
         let mut rows = Rows::new();
         let mut lost = [0u64; 2];
         for i in 0..10_000u64 {
             let key = (labels(1 + (i % 50) as u32), i % 400, SampleKind::Cpu);
-            rows.add(key, 10, &overflow, |_, kept, samples| lost[kept as usize] += samples);
+            rows.add(key, sum, &overflow, |_, kept, samples| lost[kept as usize] += samples);
         }
         let rows: Vec<_> = rows.into_iter().collect();
         assert!(rows.len() <= 16 + 2 + 1, "{}", rows.len());
         assert_eq!(rows.iter().map(|r| r.1.count).sum::<u64>(), 10_000);
         assert_eq!(rows.iter().map(|r| r.1.weight).sum::<u64>(), 100_000);
+        assert_eq!(rows.iter().map(|r| r.1.derived).sum::<u64>(), 30_000);
         assert!(lost.iter().all(|&n| n > 0) && lost.iter().sum::<u64>() < 10_000, "{lost:?}");
         let folded: u64 = rows.iter().filter(|r| r.0.1 == u64::MAX).map(|r| r.1.count).sum();
         assert_eq!(folded, lost.iter().sum::<u64>());
@@ -197,7 +219,8 @@ mod tests {
         let mut lost: BTreeMap<Tenant, u64> = BTreeMap::new();
         let mut add = |labels: &Arc<LabelSet>, stack| {
             let key = (labels.clone(), stack, SampleKind::Cpu);
-            rows.add(key, 1, &overflow, |who, _, samples| *lost.entry(who).or_default() += samples);
+            let sum = Sum { count: 1, weight: 1, derived: 0 };
+            rows.add(key, sum, &overflow, |who, _, samples| *lost.entry(who).or_default() += samples);
         };
         for i in 0..50_000u64 {
             // A fork storm with endless stacks, and a job that begins when the table is full.

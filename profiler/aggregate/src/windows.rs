@@ -19,8 +19,8 @@ use super::clock::{ClockMap, ClockReading, ClockStep, Located};
 use super::closed::{ClosedWindow, CountedRow};
 use super::lines::Lines;
 use super::pauses::WindowPauses;
-use super::rows::{Kept, Overflow, Rows};
-use emberscope_model::{LabelSet, LedgerSums, Pause, Refusals, SampleKind, TimeRange, WallTime};
+use super::rows::{Counts, Kept, Overflow, Rows, Sum};
+use emberscope_model::{LabelSet, LedgerSums, Pause, Refusals, TimeRange, WallTime};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -97,15 +97,15 @@ impl<S: Clone + Eq + Hash> Windows<S> {
         }
     }
 
-    /// Counts a sample. `time_ns` is CLOCK_MONOTONIC, `weight` in the unit of `kind`.
-    pub fn add(&mut self, time_ns: u64, labels: &Arc<LabelSet>, stack: S, kind: SampleKind, weight: u64) {
+    /// Counts a sample. `time_ns` is CLOCK_MONOTONIC.
+    pub fn add(&mut self, time_ns: u64, labels: &Arc<LabelSet>, stack: S, counts: Counts) {
         self.counters.samples += 1;
         let (slot, at) = self.slot(time_ns);
-        let key = (labels.clone(), stack, kind);
+        let key = (labels.clone(), stack, counts.kind);
         let Some(window) = self.open.get_mut(&slot) else { return };
         window.reaches(at);
         let (counters, refusals) = (&mut self.counters, &mut self.refusals);
-        window.rows.add(key, weight, &self.overflow, |tenant, kept, samples| {
+        window.rows.add(key, Sum::of(counts), &self.overflow, |tenant, kept, samples| {
             match kept {
                 Kept::Labels => counters.folded_stacks += samples,
                 Kept::Nothing => counters.folded_labels += samples,
@@ -115,29 +115,28 @@ impl<S: Clone + Eq + Hash> Windows<S> {
     }
 
     /// Counts what lasted from one stamp to another: in each window that it reaches into, once and with its part of
-    /// `weight`.
+    /// the weight; in the first of them what is derived.
     pub fn add_span(
         &mut self,
         (from_ns, until_ns): (u64, u64),
         labels: &Arc<LabelSet>,
         stack: &S,
-        kind: SampleKind,
-        weight: u64,
+        counts: Counts,
     ) {
         let whole = until_ns.saturating_sub(from_ns).max(1);
-        let (mut at, mut rest) = (from_ns, weight);
+        let (mut at, mut rest) = (from_ns, counts);
         for piece in 1..=MAX_PIECES {
             let wall = self.clock.locate(at).wall.0;
             let end = at.saturating_add(self.length_ns - wall % self.length_ns);
             if end >= until_ns || piece == MAX_PIECES {
                 break;
             }
-            let part = u128::from(weight) * u128::from(end - at) / u128::from(whole);
-            let part = u64::try_from(part).unwrap_or(u64::MAX).min(rest);
-            self.add(at, labels, stack.clone(), kind, part);
-            (at, rest) = (end, rest - part);
+            let part = u128::from(counts.weight) * u128::from(end - at) / u128::from(whole);
+            let part = u64::try_from(part).unwrap_or(u64::MAX).min(rest.weight);
+            self.add(at, labels, stack.clone(), Counts { weight: part, ..rest });
+            (at, rest) = (end, Counts { weight: rest.weight - part, derived: 0, ..rest });
         }
-        self.add(at.max(from_ns), labels, stack.clone(), kind, rest);
+        self.add(at.max(from_ns), labels, stack.clone(), rest);
     }
 
     /// Books what a thread used in a stretch of CLOCK_MONOTONIC, in the window that has the stretch's
@@ -269,12 +268,13 @@ fn open<S: Clone + Eq + Hash>(at: &Located, length_ns: u64) -> Open<S> {
 }
 
 fn close<S: Clone + Eq + Hash>(window: Open<S>) -> ClosedWindow<S> {
-    let row = |((labels, stack, kind), sum): (_, super::rows::Sum)| CountedRow {
+    let row = |((labels, stack, kind), sum): (_, Sum)| CountedRow {
         labels,
         stack,
         kind,
         count: sum.count,
         weight: sum.weight,
+        derived: sum.derived,
     };
     ClosedWindow {
         range: TimeRange { from: WallTime(window.from), until: WallTime(window.until) },

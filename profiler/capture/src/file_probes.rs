@@ -8,9 +8,7 @@ use super::error::CaptureError;
 use super::loader;
 use aya::Ebpf;
 use aya::programs::UProbe;
-use aya::programs::uprobe::{
-    UProbeAttachLocation, UProbeAttachPoint, UProbeLink, UProbeLinkId, UProbeScope,
-};
+use aya::programs::uprobe::{UProbeAttachLocation, UProbeAttachPoint, UProbeLink, UProbeLinkId, UProbeScope};
 use emberscope_model::FileId;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};

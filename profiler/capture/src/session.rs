@@ -224,7 +224,7 @@ impl Capture {
     /// # Errors
     /// [`CaptureError::NoSource`] for the first that cannot.
     pub fn must_have(&self, kind: SampleKind) -> Result<(), CaptureError> {
-        match self.lacking.iter().find(|lacking| kind.holds(lacking.kind)) {
+        match self.lacking.iter().find(|lacking| kind.needs(lacking.kind)) {
             Some(lacking) => {
                 Err(CaptureError::NoSource { kind: lacking.name().to_owned(), what: lacking.what.clone() })
             }

@@ -113,7 +113,9 @@ pub(super) const fn perf_event(kind: SampleKind) -> Option<(SoftwareEvent, Progr
         | SampleKind::BlockIo
         | SampleKind::OffCpu
         | SampleKind::Lock
+        | SampleKind::Contentions
         | SampleKind::Alloc
+        | SampleKind::AllocObjects
         | SampleKind::Wall => {
             return None;
         }

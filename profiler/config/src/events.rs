@@ -40,8 +40,9 @@ impl Events {
         &self.named
     }
 
-    /// These, and a kind that may be missing among them. Events have names, and are these alone.
+    /// These, and a kind that may be missing among them, or what it is made of. Events have names, and are these alone.
     pub fn with(mut self, kind: SampleKind) -> Self {
+        let kind = kind.taken();
         if kind != SampleKind::Event && self.kinds.iter().all(|sampled| sampled.kind != kind) {
             self.kinds.push(Sampled { kind, every: kind.facts().pace.usual() });
         }
@@ -63,7 +64,7 @@ impl FromStr for Events {
                 named.push(event);
                 again
             } else {
-                return refused(ALLOWED);
+                return refused(comes_with(item).unwrap_or_else(|| ALLOWED.to_owned()));
             };
             if again {
                 return refused(ALLOWED);
@@ -80,10 +81,19 @@ const ALLOWED: &str = "cpu, and with commas between other kinds, each once: page
                        1000000000; and four named events at most, each once: a tracepoint, GROUP:NAME, as block:block_rq_issue, or one of perf's, as \
                        minor-faults, cpu-migrations, cycles, cache-misses or rHEX, with =N or :N for a sample each N of them";
 
+/// What to name for a kind that is none of those that are sampled, but comes with them.
+fn comes_with(item: &str) -> Option<String> {
+    let slug = item.split_once('=').map_or(item, |(slug, _)| slug);
+    let kind = SampleKind::asked(slug).filter(|kind| !SampleKind::TAKEN.contains(kind))?;
+    let of: Vec<&str> = kind.facts().holds.iter().map(|of| of.taken().slug()).collect();
+    Some(format!("{}, and {} comes with it", of.join(","), kind.slug()))
+}
+
 /// A kind. Events have their own names.
 fn one(item: &str) -> Option<Sampled> {
     let (slug, every) = item.split_once('=').map_or((item, None), |(slug, every)| (slug, Some(every)));
-    let kind = SampleKind::from_slug(slug).filter(|kind| *kind != SampleKind::Event)?;
+    let mut kinds = SampleKind::TAKEN.iter().copied().filter(|kind| *kind != SampleKind::Event);
+    let kind = kinds.find(|kind| kind.slug() == slug)?;
     let every = match (kind.facts().pace, every) {
         (pace, None) => pace.usual(),
         (Pace::Hz, Some(_)) => return None,
@@ -95,7 +105,11 @@ fn one(item: &str) -> Option<Sampled> {
 /// Largest number of units that a sample may stand for.
 const fn most(kind: SampleKind) -> u64 {
     match kind {
-        SampleKind::OffCpu | SampleKind::Lock | SampleKind::Alloc => 1_000_000_000,
+        SampleKind::OffCpu
+        | SampleKind::Lock
+        | SampleKind::Contentions
+        | SampleKind::Alloc
+        | SampleKind::AllocObjects => 1_000_000_000,
         SampleKind::Cpu
         | SampleKind::PageFaults
         | SampleKind::MajorFaults
@@ -160,6 +174,9 @@ mod tests {
                 "cpu,a:a,a:b,a:c,a:d,a:e",
                 "block:block_rq_issue",
                 "cpu,lock",
+                "cpu,contentions",
+                "cpu,alloc-objects",
+                "cpu,alloc_objects=4",
                 "cpu,",
             ],
         );
@@ -172,5 +189,17 @@ mod tests {
         assert_eq!(cpu, Events::cpu());
         assert_eq!(cpu.with(SampleKind::PageFaults), usual);
         assert_eq!(usual.clone().with(SampleKind::PageFaults), usual);
+    }
+
+    #[test]
+    fn what_comes_with_another_kind_is_told_by_that_one() {
+        let refused = |text: &str| text.parse::<Events>().unwrap_err().to_string();
+        assert_eq!(refused("cpu,alloc-objects"), "alloc, and alloc-objects comes with it");
+        assert_eq!(refused("cpu,contentions=5"), "off-cpu, and contentions comes with it");
+        assert_eq!(refused("cpu,wall"), "cpu,off-cpu, and wall comes with it");
+        assert_eq!(refused("cpu,objects"), ALLOWED);
+        let alloc: Events = "cpu,alloc".parse().unwrap();
+        assert_eq!(Events::cpu().with(SampleKind::AllocObjects), alloc);
+        assert_eq!(alloc.clone().with(SampleKind::AllocObjects), alloc);
     }
 }

@@ -51,6 +51,11 @@ impl Unit {
     /// Both units.
     pub const ALL: [Self; 2] = [Self::Samples, Self::Weight];
 
+    /// The units of a kind's own profiles, for who keeps those of all kinds side by side: samples that are made of another
+    /// kind's are as many as these, and would be counted twice.
+    pub const fn beside_others(kind: SampleKind) -> &'static [Self] {
+        if kind.facts().made_of.is_some() { &[Self::Weight] } else { &Self::ALL }
+    }
     /// Name in queries (`unit=ns`) and answers, for samples of a kind.
     pub const fn slug(self, kind: SampleKind) -> &'static str {
         match self {

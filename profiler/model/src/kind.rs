@@ -8,7 +8,10 @@ mod table;
 
 use super::WaitReason;
 use profiler_ebpf::SampleKindTag;
-use table::{ALLOC, BLOCK_IO, CPU, EVENT, LOCK, MAJOR_FAULTS, OFF_CPU, PAGE_FAULTS, SWITCHES, WALL};
+use table::{
+    ALLOC, ALLOC_OBJECTS, BLOCK_IO, CONTENTIONS, CPU, EVENT, LOCK, MAJOR_FAULTS, OFF_CPU, PAGE_FAULTS,
+    SWITCHES, WALL,
+};
 
 /// What a sample counts. Every kind has a unit of weight; nothing assumes 99 Hz.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,8 +33,12 @@ pub enum SampleKind {
     OffCpu,
     /// Waits for monitors and locks alone. No sample is of this kind: it is asked for, and holds waits.
     Lock,
+    /// How often threads waited for monitors and locks. Made of waits.
+    Contentions,
     /// Memory that the threads of a JVM took from its heap.
     Alloc,
+    /// Objects that the threads of a JVM made. Made of allocations.
+    AllocObjects,
     /// Time on a CPU and time in which a thread stood still. No sample is of this kind: it is asked for, and holds
     /// others.
     Wall,
@@ -63,8 +70,10 @@ pub struct Scale {
 pub struct KindFacts {
     /// Name in queries (`type=cpu`), settings, metrics and the store.
     pub slug: &'static str,
-    /// Number in the kernel's records; None where no sample is of this kind.
+    /// Number in the kernel's records; None where no record is of this kind.
     pub tag: Option<SampleKindTag>,
+    /// The kind whose samples the daemon makes these of, which count something else of the same; None of all others.
+    pub made_of: Option<SampleKind>,
     /// The kinds whose samples an answer of this kind holds: their weights have one unit.
     pub holds: &'static [SampleKind],
     /// Of waits those for this reason alone; None: of any.
@@ -103,7 +112,8 @@ pub struct KindFacts {
 pub enum Pace {
     /// So many a second of what is sampled, by the setting for all such kinds: the weight is time.
     Hz,
-    /// One sample each so many units of weight, unless the settings say otherwise.
+    /// One sample each so many units of weight, unless the settings say otherwise. Where the samples are made of another
+    /// kind's, of that one's weight.
     Every(u64),
 }
 
@@ -137,6 +147,19 @@ impl SampleKind {
         Self::Event,
         Self::BlockIo,
         Self::OffCpu,
+        Self::Contentions,
+        Self::Alloc,
+        Self::AllocObjects,
+    ];
+    /// Those of which the kernel takes samples: the others are made of these.
+    pub const TAKEN: &'static [Self] = &[
+        Self::Cpu,
+        Self::PageFaults,
+        Self::MajorFaults,
+        Self::Switches,
+        Self::Event,
+        Self::BlockIo,
+        Self::OffCpu,
         Self::Alloc,
     ];
     /// All kinds that can be asked for.
@@ -149,7 +172,9 @@ impl SampleKind {
         Self::BlockIo,
         Self::OffCpu,
         Self::Lock,
+        Self::Contentions,
         Self::Alloc,
+        Self::AllocObjects,
         Self::Wall,
     ];
 
@@ -164,7 +189,9 @@ impl SampleKind {
             Self::BlockIo => &BLOCK_IO,
             Self::OffCpu => &OFF_CPU,
             Self::Lock => &LOCK,
+            Self::Contentions => &CONTENTIONS,
             Self::Alloc => &ALLOC,
+            Self::AllocObjects => &ALLOC_OBJECTS,
             Self::Wall => &WALL,
         }
     }
@@ -183,7 +210,15 @@ impl SampleKind {
     }
     /// The kind with this number in the kernel's records.
     pub fn from_tag(tag: u16) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.facts().tag.is_some_and(|of| of as u16 == tag))
+        Self::TAKEN.iter().copied().find(|kind| kind.facts().tag.is_some_and(|of| of as u16 == tag))
+    }
+    /// The kind that is made of samples of this one.
+    pub fn derived(self) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.facts().made_of == Some(self))
+    }
+    /// The kind of which samples are taken for this one: itself, unless it is made of another.
+    pub fn taken(self) -> Self {
+        self.facts().made_of.unwrap_or(self)
     }
     /// Whether an answer of this kind holds samples of the kind `sampled`.
     pub fn holds(self, sampled: Self) -> bool {
@@ -192,6 +227,10 @@ impl SampleKind {
     /// Whether the weight is a time, in nanoseconds.
     pub fn is_time(self) -> bool {
         self.facts().unit == CPU.unit
+    }
+    /// Whether an answer of this kind rests on samples of the kind `taken`.
+    pub fn needs(self, taken: Self) -> bool {
+        self.facts().holds.iter().any(|of| of.taken() == taken)
     }
     /// Whether all samples of the kind weigh the same: then they may as well be counted.
     pub fn is_even(self) -> bool {
@@ -220,7 +259,12 @@ mod tests {
         }
         for &kind in SampleKind::ALL {
             assert_eq!(SampleKind::from_slug(kind.slug()), Some(kind));
-            assert_eq!(SampleKind::from_tag(kind.facts().tag.unwrap() as u16), Some(kind));
+            let (tag, taken) = (kind.facts().tag, SampleKind::TAKEN.contains(&kind));
+            assert_eq!(tag.and_then(|tag| SampleKind::from_tag(tag as u16)), taken.then_some(kind));
+            // What is made of another's samples is what is made of that one's.
+            let made_of = kind.facts().made_of.map(|of| (of.derived(), of.taken(), kind.taken() == of));
+            let another = kind.facts().made_of.map(|of| (Some(kind), of, true));
+            assert_eq!((made_of, made_of.is_some()), (another, !taken));
             assert_eq!(kind.facts().holds, [kind]);
             assert_eq!((kind.facts().error)(0), None);
             assert_eq!((kind.facts().error)(400), Some(0.05));
@@ -238,6 +282,10 @@ mod tests {
                 && wall.holds(SampleKind::OffCpu)
                 && !wall.holds(SampleKind::PageFaults)
         );
+        let objects = SampleKind::AllocObjects;
+        assert!(objects.needs(SampleKind::Alloc) && !objects.needs(objects));
+        assert!(!objects.holds(SampleKind::Alloc));
+        assert!(wall.needs(SampleKind::Cpu) && wall.needs(SampleKind::OffCpu));
         for &kind in SampleKind::ASKED {
             assert!(kind.facts().holds.iter().all(|of| of.facts().weight.unit == kind.facts().weight.unit));
             assert_eq!(kind.is_time(), kind.facts().amount.of != 1);

@@ -107,7 +107,8 @@ impl Health {
     pub fn window(&self, window: &Window) {
         self.metrics.sampling.windows.inc();
         self.metrics.sampling.partial_windows.inc_by(u64::from(window.partial));
-        for row in &window.rows {
+        // What is made of samples is counted with these.
+        for row in window.rows.iter().filter(|row| row.kind.facts().made_of.is_none()) {
             self.metrics.sampling.stack_end.add(row.stack.end, row.count);
             for reason in row.stack.frames.iter().filter_map(|frame| frame.unknown) {
                 self.metrics.sampling.unnamed_frames.add(reason, row.count);

@@ -6,6 +6,7 @@
 mod archive;
 mod between;
 mod closing;
+mod derived;
 mod doors;
 mod event_logs;
 mod far_logs;

@@ -4,11 +4,11 @@
 //! counted now. So a wait of a minute is in each window in which it passed, and once. What was counted of a wait is kept until
 //! its end is told, or until it was missing from two looks: between these the ring was read, so its end was lost. Short waits
 //! that are told together go the same way: a thread that waits for work after its task tells the task's last ones when it gets
-//! the next, which may be a minute later or never.
+//! the next, which may be a minute later or never. Of a wait that is counted in part the first part has that it is one.
 
 use super::stacks::StackToken;
 use super::worker::Worker;
-use emberscope_aggregate::ClockReading;
+use emberscope_aggregate::{ClockReading, Counts};
 use emberscope_model::{FastMap, FastSet, RawSample, RawWait, Tid};
 use profiler_ebpf::{CAUSES, LENGTHS, MAX_WAITERS};
 
@@ -24,6 +24,8 @@ struct Counted {
     until_ns: u64,
     /// Nanoseconds that were counted of several.
     weight: u64,
+    /// How many waits.
+    waits: u32,
     /// At the last look it was not there any more.
     missing: bool,
     /// The wait's stack, which comes up once.
@@ -39,6 +41,15 @@ pub struct Stretch {
     pub until_ns: u64,
     /// Nanoseconds of waiting in the stretch.
     pub weight: u64,
+    /// How many waits are counted with it.
+    pub waits: u32,
+}
+
+impl Stretch {
+    /// Whether a wait was for a lock, and so a contention, its stack tells when that has its names.
+    fn counts(self, wait: &RawWait) -> Counts {
+        Counts { kind: wait.sample.kind, weight: self.weight, derived: self.waits.into() }
+    }
 }
 
 /// Waits that are counted in part, by thread and beginning.
@@ -60,10 +71,10 @@ impl OpenWaits {
 
     /// The wait is counted up to now. False: there is no room to keep that, so it must not be; its end has all of it.
     pub fn counted(&mut self, wait: &RawWait, stack: StackToken) -> bool {
-        let (key, RawSample { time_ns, weight, .. }) = (key(wait), wait.sample);
+        let (key, RawSample { time_ns, weight, detail: waits, .. }) = (key(wait), wait.sample);
         let room = self.0.len() < MOST || self.0.contains_key(&key);
         if room {
-            self.0.insert(key, Counted { until_ns: time_ns, weight, missing: false, stack });
+            self.0.insert(key, Counted { until_ns: time_ns, weight, waits, missing: false, stack });
         }
         room
     }
@@ -85,7 +96,7 @@ impl Worker {
         let (stretch, stack) = self.waits.ended(wait);
         let Some((labels, token)) = self.whose(&wait.sample) else { return };
         let span = (stretch.from_ns, stretch.until_ns);
-        self.windows.add_span(span, &labels, &stack.unwrap_or(token), wait.sample.kind, stretch.weight);
+        self.windows.add_span(span, &labels, &stack.unwrap_or(token), stretch.counts(wait));
     }
 
     /// Counts waits that go on, up to now. The ring was read, so that the stacks of all that are as old are known.
@@ -101,7 +112,7 @@ impl Worker {
             let (span, stack) = ((stretch.from_ns, stretch.until_ns), stack.unwrap_or(token));
             // Zero: what is owed is as it was.
             if stretch.weight != 0 && self.waits.counted(wait, stack.clone()) {
-                self.windows.add_span(span, &labels, &stack, wait.sample.kind, stretch.weight);
+                self.windows.add_span(span, &labels, &stack, stretch.counts(wait));
             }
         }
     }
@@ -121,7 +132,8 @@ fn stretch(wait: &RawWait, known: Option<&Counted>) -> Stretch {
         true => whole.saturating_sub(known.map_or(0, |known| known.weight)),
         false => until_ns - from_ns,
     };
-    Stretch { from_ns, until_ns, weight }
+    let waits = wait.sample.detail.saturating_sub(known.map_or(0, |known| known.waits));
+    Stretch { from_ns, until_ns, weight, waits }
 }
 
 #[cfg(test)]
@@ -158,6 +170,25 @@ mod tests {
 
     fn of((stretch, stack): (Stretch, Option<StackToken>)) -> (u64, u64, u64, Option<StackToken>) {
         (stretch.from_ns, stretch.until_ns, stretch.weight, stack)
+    }
+
+    #[test]
+    fn a_wait_is_one_in_whatever_pieces_it_is_counted() {
+        let (mut open, stack) = (OpenWaits::default(), token());
+        let waits = |of: (Stretch, Option<StackToken>)| of.0.waits;
+        assert_eq!(waits(open.goes_on(&wait(7, 100, 150))), 1);
+        open.counted(&wait(7, 100, 150), stack.clone());
+        assert_eq!(waits(open.goes_on(&wait(7, 100, 180))), 0);
+        assert_eq!(waits(open.ended(&wait(7, 100, 200))), 0);
+        assert_eq!(waits(open.ended(&wait(7, 300, 400))), 1, "none was counted in part");
+        let owed = |detail, weight| RawWait {
+            several: true,
+            sample: RawSample { weight, detail, ..wait(7, 20, 90).sample },
+            began_ns: 20,
+        };
+        assert_eq!(waits(open.goes_on(&owed(3, 30))), 3);
+        open.counted(&owed(3, 30), stack);
+        assert_eq!(waits(open.ended(&owed(5, 45))), 2, "two more since then");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod warm;
 use super::PipelineError;
 use super::between::Between;
 use super::closing::Closing;
+use super::derived::derived;
 use super::health::Health;
 use super::heap::Trim;
 use super::named::Named;
@@ -24,7 +25,7 @@ use super::shares::Shares;
 use super::stacks::{StackCache, StackToken};
 use super::tables::Tables;
 use super::waits::OpenWaits;
-use emberscope_aggregate::{ClockReading, Interner, Windows};
+use emberscope_aggregate::{ClockReading, Counts, Interner, Windows};
 use emberscope_capture::{Capture, CaptureError};
 use emberscope_model::{
     Frame, LostCounts, ProcessKey, RawEvent, RawSample, RawThread, TaskEvent, UnknownReason,
@@ -211,7 +212,8 @@ impl Worker {
     fn count(&mut self, sample: &RawSample) {
         if let Some((labels, token)) = self.whose(sample) {
             let labels = self.named.tell(sample, labels);
-            self.windows.add(sample.time_ns, &labels, token, sample.kind, sample.weight);
+            let counts = Counts { kind: sample.kind, weight: sample.weight, derived: derived(sample) };
+            self.windows.add(sample.time_ns, &labels, token, counts);
         }
     }
 

@@ -192,3 +192,27 @@ fn the_oldest_go_when_too_much_waits() {
     queue.drop_older(MAX_AGE);
     assert_eq!((queue.state().dropped[PushDrop::TooOld as usize], queue.is_empty()), (3, true));
 }
+
+/// A server adds up series of one name: samples of bytes and of objects are the same ones.
+#[test]
+fn samples_that_are_made_of_others_are_not_counted_twice() {
+    let Window { range, rows, .. } = window(Duration::ZERO);
+    let of = |kind| Row { kind, ..rows[0].clone() };
+    let packed = profiles::pack(range, &[of(SampleKind::Alloc), of(SampleKind::AllocObjects)]);
+    let request = PushRequest::decode(&*packed.batches[0].request).unwrap();
+    let types = |series: &super::wire::RawProfileSeries| {
+        let mut bytes = Vec::new();
+        GzDecoder::new(&*series.samples[0].raw_profile).read_to_end(&mut bytes).unwrap();
+        let profile = Profile::decode(&*bytes).unwrap();
+        let texts = profile.sample_type.iter().map(|of| profile.string_table[of.r#type as usize].clone());
+        (texts.collect::<Vec<_>>(), profile.sample[0].value.clone())
+    };
+    let told: Vec<_> = request.series.iter().map(types).collect();
+    let all = |names: &[&str], values: &[i64]| {
+        (names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), values.to_vec())
+    };
+    assert_eq!(
+        told,
+        [all(&["samples", "alloc_space"], &[4, 40_000_000]), all(&["alloc_objects"], &[40_000_000])]
+    );
+}

@@ -35,7 +35,7 @@ pub fn program(java_home: &Path, mb: u32) -> JavaProgram {
 /// lost its older code before it was named.
 const ALL: &str = "Allocates.all";
 
-/// Bytes by folded stacks.
+/// Bytes or objects by folded stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampled {
     /// Of the class, in the program's work.
@@ -54,6 +54,16 @@ impl Part {
     pub fn counted(&self, java: &Running) -> Result<f64> {
         let told = java.fact(self.fact).with_context(|| format!("nothing of {}", self.fact))?;
         told.parse().with_context(|| format!("{told:?} of {}", self.fact))
+    }
+
+    /// Objects that the program made.
+    ///
+    /// # Errors
+    /// The program has not told them.
+    pub fn objects(&self, java: &Running) -> Result<f64> {
+        let fact = format!("{}.objects", self.fact);
+        let told = java.fact(&fact).with_context(|| format!("nothing of {fact}"))?;
+        told.parse().with_context(|| format!("{told:?} of {fact}"))
     }
 
     /// What was sampled of it.

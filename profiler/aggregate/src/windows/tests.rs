@@ -1,12 +1,16 @@
 //! Windows under ordinary time, late samples, steps of the clock, and chance.
 
 use super::*;
-use emberscope_model::{Frame, FrameKind, LabelKey, LabelSetBuilder, LostCounts, Stack, StackEnd, Tenant};
+use emberscope_model::{
+    Frame, FrameKind, LabelKey, LabelSetBuilder, LostCounts, SampleKind, Stack, StackEnd, Tenant,
+};
 use proptest::prelude::*;
 
 const S: u64 = 1_000_000_000;
 /// A multiple of ten seconds.
 const BASE: u64 = 1_700_000_000 * S;
+/// A sample.
+const CPU: Counts = Counts { kind: SampleKind::Cpu, weight: 10, derived: 0 };
 
 fn reading(monotonic_ns: u64, wall_ns: u64) -> ClockReading {
     ClockReading { monotonic_ns, wall: WallTime(wall_ns) }
@@ -30,7 +34,7 @@ fn windows(reading: ClockReading) -> Windows<u64> {
 }
 
 fn add(windows: &mut Windows<u64>, time_ns: u64) {
-    windows.add(time_ns, &labels(1), 7, SampleKind::Cpu, 10);
+    windows.add(time_ns, &labels(1), 7, CPU);
 }
 
 fn count(window: &ClosedWindow<u64>) -> u64 {
@@ -126,9 +130,9 @@ fn a_stamp_far_ahead_does_not_open_a_window_there() {
 fn tokens_with_one_name_become_one_row() {
     let mut w = windows(reading(100 * S, BASE));
     let who = labels(1);
-    w.add(101 * S, &who, 1, SampleKind::Cpu, 10);
-    w.add(102 * S, &who, 2, SampleKind::Cpu, 10);
-    w.add(103 * S, &who, 3, SampleKind::Cpu, 10);
+    w.add(101 * S, &who, 1, CPU);
+    w.add(102 * S, &who, 2, CPU);
+    w.add(103 * S, &who, 3, CPU);
     let closed = w.close_all(reading(104 * S, BASE + 4 * S)).remove(0);
     let stack = |name: &str| {
         let frame = Arc::new(Frame::new(FrameKind::Native, name, ""));
@@ -192,14 +196,14 @@ proptest! {
                     wall += ms as i64 * 1_000_000;
                     for i in 0..u64::from(samples) {
                         let stamp = mono.saturating_sub(i * lag_ms * 500_000);
-                        w.add(stamp, &labels(i as u32 % 3), i % 5, SampleKind::Cpu, 10);
+                        w.add(stamp, &labels(i as u32 % 3), i % 5, CPU);
                         added += 1;
                     }
                     closed.extend(w.advance(reading(mono, wall as u64)));
                 }
                 Event::Set { ms } => wall += ms * 1_000_000,
                 Event::Wild { time_ns } => {
-                    w.add(time_ns, &labels(9), 9, SampleKind::Cpu, 10);
+                    w.add(time_ns, &labels(9), 9, CPU);
                     added += 1;
                 }
             }
@@ -256,17 +260,21 @@ fn a_span_is_in_each_window_that_it_reaches_into() {
     let mut w = windows(reading(100 * S, BASE));
     let who = labels(1);
     // Of 25 s of which 5 are weighed: 6 s in the first window, 10 in the second, 9 in the third.
-    w.add_span((104 * S, 129 * S), &who, &7, SampleKind::OffCpu, 5 * S);
-    w.add_span((101 * S, 101 * S), &who, &7, SampleKind::OffCpu, 3);
+    let waits = |weight, derived| Counts { kind: SampleKind::OffCpu, weight, derived };
+    w.add_span((104 * S, 129 * S), &who, &7, waits(5 * S, 4));
+    w.add_span((101 * S, 101 * S), &who, &7, waits(3, 1));
     let closed = w.close_all(reading(129 * S, BASE + 29 * S));
-    let of = |window: &ClosedWindow<u64>| (window.rows[0].weight, window.rows[0].count);
+    let of = |window: &ClosedWindow<u64>| {
+        let row = &window.rows[0];
+        (row.weight, row.count, row.derived)
+    };
     assert_eq!(
         closed.iter().map(of).collect::<Vec<_>>(),
-        [(6 * S / 5 + 3, 2), (10 * S / 5, 1), (9 * S / 5, 1)]
+        [(6 * S / 5 + 3, 2, 5), (10 * S / 5, 1, 0), (9 * S / 5, 1, 0)]
     );
     // However long it is, no more than so many windows are made, and none of it is lost.
     let mut w = windows(reading(10_000 * S, BASE));
-    w.add_span((0, 10_000 * S), &who, &7, SampleKind::OffCpu, 77);
+    w.add_span((0, 10_000 * S), &who, &7, waits(77, 1));
     let closed = w.close_all(reading(10_000 * S, BASE));
     assert!(closed.len() <= 16);
     assert_eq!(closed.iter().flat_map(|window| &window.rows).map(|row| row.weight).sum::<u64>(), 77);

@@ -26,7 +26,7 @@ impl Capture {
     /// # Errors
     /// As for [`Capture::start`], but a kind that cannot be sampled here is left out. Nothing stays attached.
     pub fn smoke(features: &HostFeatures) -> Result<SmokeReport, CaptureError> {
-        let others = SampleKind::ALL.iter().filter_map(|kind| Some((*kind, kind.facts().pace.usual()?)));
+        let others = SampleKind::TAKEN.iter().filter_map(|kind| Some((*kind, kind.facts().pace.usual()?)));
         let config = CaptureConfig { others: others.collect(), ..CaptureConfig::default() };
         let Loaded { mut ebpf, sources, programs, .. } = loader::load(&config, features)?;
         let mut sources: Vec<_> = sources.into_iter().filter(|s| s.lacks(features).is_none()).collect();

@@ -36,21 +36,23 @@ pub fn profile(answer: &Answer, units: &[Unit]) -> Result<Profile, TooManyFrames
     Ok(out.profile)
 }
 
-/// A profile of single stacks, in the making.
+/// A profile of single stacks, in the making, which is kept beside those of other kinds.
 pub struct Stacks {
     writer: Writer,
+    units: &'static [Unit],
 }
 
 impl Stacks {
     /// A profile of no stacks yet.
     pub fn new(range: TimeRange, kind: SampleKind) -> Self {
-        Self { writer: Writer::begin(range, kind, &Unit::ALL) }
+        let units = Unit::beside_others(kind);
+        Self { writer: Writer::begin(range, kind, units), units }
     }
 
     /// Adds a stack, its frames from the root.
     pub fn add(&mut self, frames: &[Arc<Frame>], count: u64, weight: u64) {
         let location_id = frames.iter().rev().map(|frame| self.writer.location(frame)).collect();
-        let value = Unit::ALL.iter().map(|unit| signed(unit.of(count, weight)));
+        let value = self.units.iter().map(|unit| signed(unit.of(count, weight)));
         self.writer.profile.sample.push(Sample { location_id, value: value.collect(), ..Sample::default() });
     }
 

@@ -7,6 +7,7 @@ use profiler_ebpf::SampleKindTag;
 pub(super) static CPU: KindFacts = KindFacts {
     slug: "cpu",
     tag: Some(SampleKindTag::Cpu),
+    made_of: None,
     holds: &[SampleKind::Cpu],
     reason: None,
     title: "CPU time",
@@ -29,6 +30,7 @@ pub(super) static CPU: KindFacts = KindFacts {
 pub(super) static PAGE_FAULTS: KindFacts = KindFacts {
     slug: "page-faults",
     tag: Some(SampleKindTag::PageFaults),
+    made_of: None,
     holds: &[SampleKind::PageFaults],
     reason: None,
     title: "page faults",
@@ -51,6 +53,7 @@ pub(super) static PAGE_FAULTS: KindFacts = KindFacts {
 pub(super) static MAJOR_FAULTS: KindFacts = KindFacts {
     slug: "major-faults",
     tag: Some(SampleKindTag::MajorFaults),
+    made_of: None,
     holds: &[SampleKind::MajorFaults],
     reason: None,
     title: "major page faults",
@@ -75,6 +78,7 @@ pub(super) static MAJOR_FAULTS: KindFacts = KindFacts {
 pub(super) static SWITCHES: KindFacts = KindFacts {
     slug: "context-switches",
     tag: Some(SampleKindTag::Switches),
+    made_of: None,
     holds: &[SampleKind::Switches],
     reason: None,
     title: "context switches",
@@ -97,6 +101,7 @@ pub(super) static SWITCHES: KindFacts = KindFacts {
 pub(super) static EVENT: KindFacts = KindFacts {
     slug: "event",
     tag: Some(SampleKindTag::Event),
+    made_of: None,
     holds: &[SampleKind::Event],
     reason: None,
     title: "named events",
@@ -119,6 +124,7 @@ pub(super) static EVENT: KindFacts = KindFacts {
 pub(super) static BLOCK_IO: KindFacts = KindFacts {
     slug: "block-io",
     tag: Some(SampleKindTag::BlockIo),
+    made_of: None,
     holds: &[SampleKind::BlockIo],
     reason: None,
     title: "time of disk requests",
@@ -143,6 +149,7 @@ pub(super) static BLOCK_IO: KindFacts = KindFacts {
 pub(super) static OFF_CPU: KindFacts = KindFacts {
     slug: "off-cpu",
     tag: Some(SampleKindTag::OffCpu),
+    made_of: None,
     holds: &[SampleKind::OffCpu],
     reason: None,
     title: "waiting",
@@ -165,6 +172,7 @@ pub(super) static OFF_CPU: KindFacts = KindFacts {
 pub(super) static LOCK: KindFacts = KindFacts {
     slug: "lock",
     tag: None,
+    made_of: None,
     holds: &[SampleKind::OffCpu],
     reason: Some(WaitReason::Lock),
     title: "waiting for locks",
@@ -182,6 +190,31 @@ pub(super) static LOCK: KindFacts = KindFacts {
     none: "No waits for locks in this selection, or waits are not sampled: --events cpu,off-cpu. Only waits of threads that run a task are.",
 };
 
+/// Of waits for locks how many: each time that a thread stood still for one, as the kernel saw it. A thread that is woken
+/// and does not get the lock, or that looks again by itself (HotSpot's monitors up to JDK 23: after 1 ms, 8, 64, ..,
+/// `ObjectMonitor::EnterI` in src/hotspot/share/runtime/objectMonitor.cpp), stands still again. One that gets it while it
+/// spins did not. Named as Go's profiles of contention are, which Pyroscope knows.
+pub(super) static CONTENTIONS: KindFacts = KindFacts {
+    slug: "contentions",
+    tag: None,
+    made_of: Some(SampleKind::OffCpu),
+    holds: &[SampleKind::Contentions],
+    reason: None,
+    title: "waits for locks",
+    weight: ValueFacts { name: "contentions", unit: "count" },
+    period: ValueFacts { name: "contentions", unit: "count" },
+    pace: Pace::Every(50_000_000),
+    profile: "mutex",
+    unit: "contentions",
+    column: "CONTENTIONS",
+    amount: Amount { key: "contentions", of: 1 },
+    picture: Scale { unit: "contentions", of: 1.0 },
+    whole: Scale { unit: "contentions", of: 1.0 },
+    error: sampling_error,
+    colour: [355.0, 0.12, 0.7],
+    none: "No waits for locks in this selection, or waits are not sampled: --events cpu,off-cpu. Only waits of threads that run a task are.",
+};
+
 /// What HotSpot's AllocTracer reports: of a new thread-local buffer (TLAB) all its bytes, by the object that did not
 /// fit into the one before; of an object outside of one its own. Samples weigh a period or, where an allocation is
 /// larger, what it is (profiler-ebpf, `allocation.rs`), so that the error stated is the most that it can be. Named as
@@ -189,6 +222,7 @@ pub(super) static LOCK: KindFacts = KindFacts {
 pub(super) static ALLOC: KindFacts = KindFacts {
     slug: "alloc",
     tag: Some(SampleKindTag::Alloc),
+    made_of: None,
     holds: &[SampleKind::Alloc],
     reason: None,
     title: "allocated memory",
@@ -206,11 +240,36 @@ pub(super) static ALLOC: KindFacts = KindFacts {
     none: "No allocations by JVMs in this selection, or they are not sampled: --events cpu,off-cpu,alloc. The status says of which JVMs they cannot be.",
 };
 
+/// Of allocations how many objects: a sample's bytes over those of its object, so that a class's objects are as many as its bytes
+/// make. The error stated is that of objects of one size: of a class with large and small ones (`byte[]`) few samples of
+/// small ones are most of its objects. Named as Go's profiles are, which pprof and Pyroscope know.
+pub(super) static ALLOC_OBJECTS: KindFacts = KindFacts {
+    slug: "alloc-objects",
+    tag: None,
+    made_of: Some(SampleKind::Alloc),
+    holds: &[SampleKind::AllocObjects],
+    reason: None,
+    title: "allocated objects",
+    weight: ValueFacts { name: "alloc_objects", unit: "count" },
+    period: ValueFacts { name: "space", unit: "bytes" },
+    pace: Pace::Every(512 << 10),
+    profile: "memory",
+    unit: "objects",
+    column: "OBJECTS",
+    amount: Amount { key: "allocated_objects", of: 1 },
+    picture: Scale { unit: "objects", of: 1.0 },
+    whole: Scale { unit: "objects", of: 1.0 },
+    error: sampling_error,
+    colour: [125.0, 0.12, 0.74],
+    none: "No allocations by JVMs in this selection, or they are not sampled: --events cpu,off-cpu,alloc. The status says of which JVMs they cannot be.",
+};
+
 /// What async-profiler calls `wall`, for threads that run a task; of others it holds their time on a CPU. The time in
 /// which a thread waited for a CPU has no stack: it is the ledger's, and a picture has it as a frame of its own.
 pub(super) static WALL: KindFacts = KindFacts {
     slug: "wall",
     tag: None,
+    made_of: None,
     holds: &[SampleKind::Cpu, SampleKind::OffCpu],
     reason: None,
     title: "wall time",

@@ -5,7 +5,7 @@ use crate::idle::Idle;
 use crate::stacks::StackToken;
 use crate::wait_reasons::{Reasons, without_lock};
 use emberscope_aggregate::{ClockReading, ClosedWindow, CountedRow};
-use emberscope_model::{LostCounts, ProcessKey, ProcessRecord, SampleKind};
+use emberscope_model::{LabelKey, LostCounts, ProcessKey, ProcessRecord, SampleKind, WaitReason};
 use emberscope_supervise::attempt;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Worker {
         let (symbolizer, interner, between) = (&mut self.symbolizer, &mut self.interner, &mut self.between);
         let (mut idle, mut reasons) = (Idle::default(), Reasons::default());
         let mut window = window.into_window(processes, lost, |row| {
-            let CountedRow { labels, stack: token, kind, weight, .. } = row;
+            let CountedRow { labels, stack: token, kind, weight, derived, .. } = row;
             // Its frames are shared already, by the symbolizer's own table.
             let stack = attempt(|| symbolizer.finish(&token.0.target, &token.0.pending));
             let (stack, lock) = match stack {
@@ -59,7 +59,14 @@ impl Worker {
                 between.waited(with_task, labels, *weight);
             }
             let class = match kind {
-                SampleKind::OffCpu => reasons.tell(&stack, lock, labels),
+                SampleKind::OffCpu => {
+                    let class = reasons.tell(&stack, lock, labels);
+                    // Waits for anything else are no contentions.
+                    if labels.get(LabelKey::Wait) != WaitReason::Lock.slug() {
+                        *derived = 0;
+                    }
+                    class
+                }
                 _ => None,
             };
             match class {

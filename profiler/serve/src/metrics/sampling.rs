@@ -40,7 +40,7 @@ impl Sampling {
         Ok(Self {
             samples: b.per_reason(
                 ("emberscope_samples_total", "Samples that came up from the kernel.", "type"),
-                SampleKind::ALL,
+                SampleKind::TAKEN,
                 SampleKind::slug,
             )?,
             lost: b.per_reason(

@@ -1,7 +1,8 @@
 //! Profile types: what Pyroscope calls the kinds of samples, as
 //! `name:sample_type:sample_unit:period_type:period_unit`.
 //!
-//! Each sample kind is offered as its weight and as its count, named by its [`emberscope_model::KindFacts`]. The parts
+//! Each sample kind is offered as its weight and, unless its samples are another kind's, as its count, named by its
+//! [`emberscope_model::KindFacts`]. The parts
 //! are also labels of every series (`__type__`, `__unit__`, ...), as Pyroscope's ingestion adds them (pkg/phlare
 //! model, `labels.go`); their names begin with `__`, which Grafana hides.
 
@@ -19,17 +20,29 @@ pub struct Type {
     pub unit: Unit,
 }
 
-/// How many types there are: two of each kind.
-const TYPES: usize = SampleKind::ASKED.len() * 2;
+/// How many types there are.
+const TYPES: usize = {
+    let (mut types, mut place) = (0, 0);
+    while place < SampleKind::ASKED.len() {
+        types += Unit::beside_others(SampleKind::ASKED[place]).len();
+        place += 1;
+    }
+    types
+};
 
-/// All types.
+/// All types; of each kind the weight comes first.
 pub static ALL: [Type; TYPES] = {
     let mut all = [Type { kind: SampleKind::Cpu, unit: Unit::Weight }; TYPES];
-    let mut place = 0;
-    while place < TYPES {
-        let unit = if place % 2 == 0 { Unit::Weight } else { Unit::Samples };
-        all[place] = Type { kind: SampleKind::ASKED[place / 2], unit };
-        place += 1;
+    let (mut kind, mut place) = (0, 0);
+    while kind < SampleKind::ASKED.len() {
+        let units = Unit::beside_others(SampleKind::ASKED[kind]);
+        let mut unit = units.len();
+        while unit > 0 {
+            unit -= 1;
+            all[place] = Type { kind: SampleKind::ASKED[kind], unit: units[unit] };
+            place += 1;
+        }
+        kind += 1;
     }
     all
 };
@@ -98,11 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_samples_is_offered_as_weight_and_as_count() {
+    fn every_kind_of_samples_is_offered_as_weight_and_once_as_count() {
         for kind in SampleKind::ASKED {
             for unit in Unit::ALL {
                 let offered = ALL.iter().filter(|t| t.kind == *kind && t.unit == unit).count();
-                assert_eq!(offered, 1, "{kind:?} {unit:?}");
+                let own = unit == Unit::Weight || kind.facts().made_of.is_none();
+                assert_eq!(offered, usize::from(own), "{kind:?} {unit:?}");
             }
         }
     }
@@ -110,7 +124,14 @@ mod tests {
     #[test]
     fn a_type_that_is_not_there_finds_nothing_and_rubbish_is_an_error() {
         assert_eq!(Type::find("block:delay:nanoseconds:block:count").expect("well formed"), None);
-        assert!(Type::find("memory:alloc_space:bytes:space:bytes").expect("well formed").is_some());
+        for id in [
+            "memory:alloc_space:bytes:space:bytes",
+            "memory:alloc_objects:count:space:bytes",
+            "mutex:delay:nanoseconds:contentions:count",
+            "mutex:contentions:count:contentions:count",
+        ] {
+            assert!(Type::find(id).expect("well formed").is_some(), "{id}");
+        }
         assert!(Type::find("cpu").is_err());
         assert!(Type::find("").is_err());
     }
