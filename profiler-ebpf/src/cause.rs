@@ -133,7 +133,9 @@ impl Cause {
     #[inline(always)]
     pub fn stack_of(&self, length: usize, now_ns: u64) -> u64 {
         match self.alike.get(length) {
-            Some(alike) if alike.stack != 0 && now_ns.wrapping_sub(alike.walked_ns) < REFRESH_NS => alike.stack,
+            Some(alike) if alike.stack != 0 && now_ns.wrapping_sub(alike.walked_ns) < REFRESH_NS => {
+                alike.stack
+            }
             _ => self.stack,
         }
     }
@@ -167,8 +169,8 @@ mod tests {
         const EVERY: u64 = 50_000_000;
         let (mut cause, mut now, mut told, mut truth) = (Cause::default(), REFRESH_NS, [0; 3], [0; 3]);
         for (method, ns) in waits {
-            let is_walked = now - cause.walked_ns >= REFRESH_NS
-                || random.below(1 << 16) < u64::from(cause.chance(EVERY));
+            let is_walked =
+                now - cause.walked_ns >= REFRESH_NS || random.below(1 << 16) < u64::from(cause.chance(EVERY));
             if is_walked {
                 (cause.stack, cause.walked_ns) = (method, now);
             }
@@ -203,17 +205,19 @@ mod tests {
         let mut random = Random(7);
         let us = 1_000;
         // Of a hundred waits, how many are the second one's; how long each one's last; how far his share may be off.
-        for (of_100, lasts, off) in
-            [(50, [200, 8_000], 0.03), (10, [200, 8_000], 0.06), (1, [200, 200_000], 0.1), (50, [200, 200], 0.05)]
-        {
-            let waits: Vec<Wait> = (0..40_000)
-                .map(|_| {
-                    let second = usize::from(random.below(100) < of_100);
-                    let usual = lasts[second] * us;
-                    (second as u64 + 1, usual / 2 + random.below(usual))
-                })
-                .collect();
-            let (told, truth) = told(waits.into_iter(), &mut random);
+        for (of_100, lasts, off) in [
+            (50, [200, 8_000], 0.03),
+            (10, [200, 8_000], 0.06),
+            (1, [200, 200_000], 0.1),
+            (50, [200, 200], 0.05),
+        ] {
+            let mut drawn = Random(of_100);
+            let waits = (0..40_000).map(|_| {
+                let second = usize::from(drawn.below(100) < of_100);
+                let usual = lasts[second] * us;
+                (second as u64 + 1, usual / 2 + drawn.below(usual))
+            });
+            let (told, truth) = told(waits, &mut random);
             assert_eq!(told.iter().sum::<u64>(), truth.iter().sum::<u64>(), "the sum is exact");
             let share = |of: [u64; 3]| of[2] as f64 / of.iter().sum::<u64>() as f64;
             let (told, truth) = (share(told), share(truth));

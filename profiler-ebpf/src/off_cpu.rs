@@ -147,9 +147,8 @@ unsafe fn leaves(ctx: &RawTracePointContext, waiter: *mut Waiter) -> u64 {
             addr_of_mut!((*waiter).keys).cast::<u64>().add(at & (CAUSES - 1)).write(key);
             cause.write(Cause::default());
         }
-        let wanted = !known
-            || is_old
-            || bpf_get_prandom_u32() & 0xffff < (*cause).chance(WAIT_EVERY_NS.load());
+        let wanted =
+            !known || is_old || bpf_get_prandom_u32() & 0xffff < (*cause).chance(WAIT_EVERY_NS.load());
         (*waiter).walked = u32::from(wanted && (*waiter).may_walk(now));
         if (*waiter).walked == 0 {
             write_volatile(&raw mut (*waiter).state, WaiterState::Waits as u32);

@@ -259,8 +259,10 @@ pub struct WaitRecord {
 }
 
 impl WaitRecord {
-    /// `header.flags` bit: several waits, the first of which began at `began_ns`.
+    /// `header.flags` bit: several waits, the first of which began at `began_ns`. None of them was walked.
     pub const FLAG_SEVERAL: u16 = 2;
+    /// `header.flags` bit: one wait that was not walked. The stack is that of another.
+    pub const FLAG_UNWALKED: u16 = 4;
 }
 
 /// A pause of a JVM, when it is over.

@@ -46,8 +46,12 @@ pub(super) unsafe fn ended(waiter: *mut Waiter, tid: u32, now: u64) -> u64 {
             tell_owed(waiter, (at, length), (tid, now));
             ((*alike).stack, (*alike).walked_ns) = ((*waiter).stack, now);
         }
-        let stack = if is_walked { (*waiter).stack } else { (*cause).stack_of(length, now) };
-        tell(waiter, (tid, now), &Over { began_ns: began, lasted_ns: lasted, stack, waits: 1, flags: 0 });
+        let (stack, flags) = if is_walked {
+            ((*waiter).stack, 0)
+        } else {
+            ((*cause).stack_of(length, now), WaitRecord::FLAG_UNWALKED)
+        };
+        tell(waiter, (tid, now), &Over { began_ns: began, lasted_ns: lasted, stack, waits: 1, flags });
         0
     }
 }

@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub struct Counts {
     /// The kind.
     pub kind: SampleKind,
+    /// How many samples it is: 1, or 0 of what weighs at another one's stack. A sum rests on as many stacks.
+    pub samples: u64,
     /// How much, in the unit of the kind.
     pub weight: u64,
     /// How much of the kind that is made of samples of this one ([`SampleKind::derived`]); 0 where there is none.
@@ -33,7 +35,7 @@ pub(super) struct Sum {
 impl Sum {
     /// Of one sample.
     pub(super) fn of(counts: Counts) -> Self {
-        Self { count: 1, weight: counts.weight, derived: counts.derived }
+        Self { count: counts.samples, weight: counts.weight, derived: counts.derived }
     }
 
     fn add(&mut self, more: Self) {

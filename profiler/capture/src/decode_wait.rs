@@ -12,6 +12,7 @@ pub(super) fn wait(bytes: &[u8]) -> Result<RawWait, DecodeError> {
         sample: sample(bytes)?,
         began_ns: u64_at(bytes, offset_of!(WaitRecord, began_ns))?,
         several: flags & WaitRecord::FLAG_SEVERAL != 0,
+        walked: flags & (WaitRecord::FLAG_SEVERAL | WaitRecord::FLAG_UNWALKED) == 0,
     })
 }
 
@@ -44,8 +45,12 @@ mod tests {
             (30, 50, 20, false)
         );
         assert_eq!((wait.sample.kind, wait.sample.tid, wait.sample.detail), (SampleKind::OffCpu, 6, 4));
-        let several = decode(&of(WaitRecord::FLAG_SEVERAL));
-        assert!(matches!(several, Ok(RawEvent::Wait(RawWait { several: true, .. }))));
+        let flagged = |flags| match decode(&of(flags)) {
+            Ok(RawEvent::Wait(wait)) => (wait.several, wait.walked),
+            other => panic!("not a wait: {other:?}"),
+        };
+        let flags = [0, WaitRecord::FLAG_SEVERAL, WaitRecord::FLAG_UNWALKED];
+        assert_eq!(flags.map(flagged), [(false, true), (true, false), (false, false)]);
         assert_eq!(decode(&of(0)[..63]), Err(DecodeError::Short));
     }
 

@@ -132,7 +132,7 @@ impl Capture {
 
 /// A thread's wait that goes on, and of each cause what was not told of waits before it.
 fn waits_of(tid: Tid, waiter: &profiler_ebpf::Waiter, now_ns: u64) -> Vec<RawWait> {
-    let wait = |began_ns, (time_ns, weight, waits), stack, several| RawWait {
+    let wait = |began_ns, (time_ns, weight, waits), stack, (several, walked)| RawWait {
         sample: RawSample {
             time_ns,
             weight,
@@ -148,16 +148,18 @@ fn waits_of(tid: Tid, waiter: &profiler_ebpf::Waiter, now_ns: u64) -> Vec<RawWai
         },
         began_ns,
         several,
+        walked,
     };
     let lasted = now_ns.saturating_sub(waiter.began_ns);
-    let goes_on = wait(waiter.began_ns, (now_ns, lasted, 1), waiter.stack(lasted, now_ns), false);
+    let goes_on =
+        wait(waiter.began_ns, (now_ns, lasted, 1), waiter.stack(lasted, now_ns), (false, waiter.walked != 0));
     // All of these ended before this one began.
     let owed = waiter.causes.iter().flat_map(|cause| {
         let owed = cause.alike.iter().enumerate().filter(|(_, alike)| alike.owed_ns != 0);
         owed.map(|(length, alike)| {
             let waits = u32::try_from(alike.owed).unwrap_or(u32::MAX);
             let of = (waiter.began_ns, alike.owed_ns, waits);
-            wait(alike.owed_since_ns, of, cause.stack_of(length, now_ns), true)
+            wait(alike.owed_since_ns, of, cause.stack_of(length, now_ns), (true, false))
         })
     });
     std::iter::once(goes_on).chain(owed).collect()
@@ -172,7 +174,8 @@ mod tests {
     fn what_was_waited_shortly_before_comes_with_the_wait_that_goes_on() {
         let mut waiter = profiler_ebpf::Waiter { began_ns: 500, cause: 1, name_seq: 4, ..Default::default() };
         let owed = Alike { owed_ns: 30, owed_since_ns: 100, owed: 3, ..Alike::default() };
-        waiter.causes[0] = Cause { stack: 7, alike: [Alike::default(), owed, Alike::default()], ..Cause::default() };
+        waiter.causes[0] =
+            Cause { stack: 7, alike: [Alike::default(), owed, Alike::default()], ..Cause::default() };
         waiter.causes[1] = Cause { stack: 8, ..Cause::default() };
         let waits = waits_of(9, &waiter, 800);
         let told = |wait: &RawWait| {

@@ -40,6 +40,8 @@ pub struct RawWait {
     pub began_ns: u64,
     /// The sample sums up several waits.
     pub several: bool,
+    /// The stack was walked for this wait, and not for another one.
+    pub walked: bool,
 }
 
 /// A pause of a JVM that is over: its threads were stopped at a safepoint and went on.

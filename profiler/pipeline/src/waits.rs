@@ -48,7 +48,8 @@ pub struct Stretch {
 impl Stretch {
     /// Whether a wait was for a lock, and so a contention, its stack tells when that has its names.
     fn counts(self, wait: &RawWait) -> Counts {
-        Counts { kind: wait.sample.kind, weight: self.weight, derived: self.waits.into() }
+        let RawWait { sample: RawSample { kind, .. }, walked, .. } = *wait;
+        Counts { kind, samples: walked.into(), weight: self.weight, derived: self.waits.into() }
     }
 }
 
@@ -158,7 +159,7 @@ mod tests {
             detail: 1,
             kernel_mode: true,
         };
-        RawWait { sample, began_ns, several: false }
+        RawWait { sample, began_ns, several: false, walked: true }
     }
 
     fn token() -> StackToken {
@@ -183,6 +184,7 @@ mod tests {
         assert_eq!(waits(open.ended(&wait(7, 300, 400))), 1, "none was counted in part");
         let owed = |detail, weight| RawWait {
             several: true,
+            walked: false,
             sample: RawSample { weight, detail, ..wait(7, 20, 90).sample },
             began_ns: 20,
         };
@@ -201,6 +203,7 @@ mod tests {
         // Short ones that were told together have nothing to do with it.
         let several = RawWait {
             several: true,
+            walked: false,
             sample: RawSample { weight: 5, ..wait(7, 20, 90).sample },
             began_ns: 20,
         };
@@ -215,6 +218,7 @@ mod tests {
         let (mut open, stack) = (OpenWaits::default(), token());
         let owed = |until_ns, weight| RawWait {
             several: true,
+            walked: false,
             sample: RawSample { weight, ..wait(7, 20, until_ns).sample },
             began_ns: 20,
         };

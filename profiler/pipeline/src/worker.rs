@@ -212,7 +212,8 @@ impl Worker {
     fn count(&mut self, sample: &RawSample) {
         if let Some((labels, token)) = self.whose(sample) {
             let labels = self.named.tell(sample, labels);
-            let counts = Counts { kind: sample.kind, weight: sample.weight, derived: derived(sample) };
+            let counts =
+                Counts { kind: sample.kind, samples: 1, weight: sample.weight, derived: derived(sample) };
             self.windows.add(sample.time_ns, &labels, token, counts);
         }
     }

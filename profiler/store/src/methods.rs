@@ -119,7 +119,9 @@ impl Methods {
 pub(super) fn of_tree(answer: Answer) -> MethodAnswer {
     let Answer { tree, range, windows, quality } = answer;
     let mut methods = Methods::new(Detail::default(), usize::MAX);
-    for (leaf, node) in tree.nodes.iter().enumerate().filter(|(_, node)| node.self_count > 0) {
+    for (leaf, node) in
+        tree.nodes.iter().enumerate().filter(|(_, node)| node.self_count | node.self_weight > 0)
+    {
         let (count, weight) = (node.self_count, node.self_weight);
         let (mut at, mut places) = (leaf, Vec::new());
         // The root is no method.

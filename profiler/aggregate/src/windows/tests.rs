@@ -10,7 +10,7 @@ const S: u64 = 1_000_000_000;
 /// A multiple of ten seconds.
 const BASE: u64 = 1_700_000_000 * S;
 /// A sample.
-const CPU: Counts = Counts { kind: SampleKind::Cpu, weight: 10, derived: 0 };
+const CPU: Counts = Counts { kind: SampleKind::Cpu, samples: 1, weight: 10, derived: 0 };
 
 fn reading(monotonic_ns: u64, wall_ns: u64) -> ClockReading {
     ClockReading { monotonic_ns, wall: WallTime(wall_ns) }
@@ -260,7 +260,7 @@ fn a_span_is_in_each_window_that_it_reaches_into() {
     let mut w = windows(reading(100 * S, BASE));
     let who = labels(1);
     // Of 25 s of which 5 are weighed: 6 s in the first window, 10 in the second, 9 in the third.
-    let waits = |weight, derived| Counts { kind: SampleKind::OffCpu, weight, derived };
+    let waits = |weight, derived| Counts { kind: SampleKind::OffCpu, samples: 1, weight, derived };
     w.add_span((104 * S, 129 * S), &who, &7, waits(5 * S, 4));
     w.add_span((101 * S, 101 * S), &who, &7, waits(3, 1));
     let closed = w.close_all(reading(129 * S, BASE + 29 * S));

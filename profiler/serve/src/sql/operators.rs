@@ -142,7 +142,7 @@ impl Shares {
 
 /// Of no wait at all nothing is known: waits may not have been sampled.
 fn seconds(waited: Samples) -> Option<f64> {
-    (waited.count > 0).then(|| waited.weight as f64 / 1e9)
+    (waited.weight > 0).then(|| waited.weight as f64 / 1e9)
 }
 
 /// The Python operator that a stage's workers work for, where it can be told.

@@ -130,7 +130,8 @@ fn judged(what: String, runs: &[Run]) -> Row {
     let mean = |of: fn(&Run) -> f64| {
         100.0 * sampled.iter().map(|run| of(run)).sum::<f64>() / sampled.len().max(1) as f64
     };
-    let (off, stated, bias) = (10.0 * mean(|run| run.off().powi(2)).sqrt(), mean(Run::stated), mean(Run::off));
+    let (off, stated, bias) =
+        (10.0 * mean(|run| run.off().powi(2)).sqrt(), mean(Run::stated), mean(Run::off));
     let figure = format!(
         "{inside}; off {off:.1} % ({bias:+.1} mean), stated {stated:.1} %: {:.2}",
         off / stated.max(f64::MIN_POSITIVE)

@@ -55,8 +55,11 @@ enum Rows {
     AsyncProfiler,
 }
 
+/// What measures rows.
+type Measures = fn(&Bench) -> Result<Vec<row::Row>>;
+
 /// What measures them, in this order.
-const ALL: [(Rows, fn(&Bench) -> Result<Vec<row::Row>>); 9] = [
+const ALL: [(Rows, Measures); 9] = [
     (Rows::Waits, waits::rows),
     (Rows::Tasks, tasks::rows),
     (Rows::Switches, switches::rows),
