@@ -124,7 +124,7 @@ async fn differences_are_in_the_unit_of_the_kind() {
     let folded = ask("format=folded&scale=absolute").await;
     assert_eq!(folded.text(), "java.lang.Thread.run;Job.work 209715200 262144000\n");
     let svg = ask("format=svg").await;
-    assert!(svg.text().contains("<title>Job.work (256,000 KiB, 100%"), "{}", svg.text());
+    assert!(svg.text().contains("<title>Job.work (256,000 KiB, 100.00%"), "{}", svg.text());
     assert!(svg.text().contains("red: more bytes; the left side scaled to the right one"), "{}", svg.text());
 }
 
