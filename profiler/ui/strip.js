@@ -8,6 +8,7 @@ import { h, select } from './dom.js';
 import { duration, percent, safe } from './format.js';
 import { FRESH, outer, selection, without } from './state.js';
 import { Timeline } from './timeline.js';
+import { kindOf } from './units.js';
 import * as stages from './views/stages.js';
 
 const BY = [['thread_class', 'thread class'], ['role', 'role'], ['executor', 'executor'], ['stage', 'stage'], ['app_name', 'application'], ['process', 'process'], ['operator', 'operator']];
@@ -99,9 +100,10 @@ export class Strip {
     const parts = found && stages.parts(found);
     if (!parts) return null;
     const whole = found.exact.wall_seconds || 1;
+    const kind = kindOf(state);
     const limited = state.from || state.labels.executor || state.labels.task ? ' (the whole stage)' : '';
     return h('div', { class: 'where' },
-      h('p', {}, h('b', {}, `${stages.title(found)}${limited}`), `: its ${found.tasks} tasks took ${duration(whole)} in all. The graph below shows the part on the CPU. `, h('a', { href: this.store.href({ ...FRESH, view: 'slow' }) }, 'Slow tasks'), ' ', this.pages.link(found, 'In Spark')),
+      h('p', {}, h('b', {}, `${stages.title(found)}${limited}`), `: its ${found.tasks} tasks took ${duration(whole)} in all. The graph below shows ${kind.type === 'cpu' ? 'the part on the CPU' : `their ${kind.title}`}. `, h('a', { href: this.store.href({ ...FRESH, view: 'slow' }) }, 'Slow tasks'), ' ', this.pages.link(found, 'In Spark')),
       stages.split(found),
       h('ul', { class: 'legend' }, parts.map(([key, name, s, says]) => h('li', { title: says }, h('i', { class: key }), `${name} `, h('b', {}, duration(s)), ` ${percent(s / whole, 0)}`))));
   }
