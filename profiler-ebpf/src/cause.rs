@@ -14,7 +14,7 @@
 /// Causes kept of a thread.
 pub const CAUSES: usize = 8;
 
-/// How waits are told apart by how long they lasted: below [`SHORT_NS`], below [`LONG_NS`], and beyond.
+/// How waits are told apart by how long they lasted: below 1 ms, below [`LONG_NS`], and beyond.
 pub const LENGTHS: usize = 3;
 
 /// A wait below it is a short one.

@@ -6,7 +6,6 @@ use super::host::Host;
 use crate::bench::row::Row;
 use crate::launch::Daemon;
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 use std::process::Command;
 
 /// The attackers' method, and what they call all that has a name.
@@ -61,12 +60,13 @@ pub fn start(host: &Host, daemon: &Daemon) -> Result<Attack> {
     Ok(attack)
 }
 
-/// Name and link of the application, as `/api/v1/apps` has them.
+/// Name of the application, and user, drivers, deployment and number of executors, as `/api/v1/apps` has them.
 fn known(daemon: &Daemon, app: &str) -> Result<(String, String)> {
     let answer = daemon.json("/api/v1/apps")?;
     let all = answer["apps"].as_array().map_or(&[][..], Vec::as_slice);
-    let row = all.iter().find(|row| row["app"] == app).cloned().unwrap_or(Value::Null);
-    Ok((row["app_name"].to_string(), row["links"].to_string() + &row["link"].to_string()))
+    let row = all.iter().find(|row| row["id"] == app).with_context(|| format!("{app} is not known"))?;
+    let name = row["name"].as_str().with_context(|| format!("{app} has no name"))?.to_owned();
+    Ok((name, ["user", "drivers", "deploy", "executors"].map(|key| row[key].to_string()).join(", ")))
 }
 
 fn check(
@@ -98,9 +98,10 @@ fn check(
         theirs > 0,
         theirs,
     ));
-    let (name, links) = known(daemon, app)?;
-    let same = name == before.0 && links == before.1;
-    rows.push(Row::is("identity: name and links of the application", name, "unchanged", same, 1));
+    let (name, whose) = known(daemon, app)?;
+    let same = (&name, &whose) == (&before.0, &before.1);
+    let what = "identity: name, user, driver and executors of the application";
+    rows.push(Row::is(what, format!("{name}, {whose}"), "unchanged", same, 1));
     let stages = daemon.get(&format!("/api/v1/stages?app={app}&{range}"))?.body;
     let names = stages.matches(FORGED).count();
     rows.push(Row::at_most("identity: forged names and links of its stages", names, 0, stages.len().min(1)));

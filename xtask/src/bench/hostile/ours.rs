@@ -36,8 +36,8 @@ const ANSWERED: usize = 2;
 const TIMES: usize = 100;
 /// Where nobody listens (discard).
 const NOWHERE: &str = "http://127.0.0.1:9";
-/// Jobs of discovery before its first panic: it finds the driver, without which there are no names to ask Spark for.
-const FOUND: usize = 10;
+/// The victim's driver, which is the first of this machine: whose names are asked for while it is not found, as discovery panics.
+const DRIVER: &str = "http://127.0.0.1:4040";
 /// The most windows that are waited for the last of them: who finds drivers is asked each 10 s after it failed often
 /// (`registry/turn.rs`).
 const MOST_WINDOWS: u64 = 150;
@@ -48,14 +48,14 @@ const PAUSE: Duration = Duration::from_millis(250);
 pub fn panics(binary: &Path, work: &Path, windows: u64, executors: &[u32], app: &str) -> Result<Vec<Row>> {
     let faults = POINTS.iter().enumerate().map(|(place, point)| {
         let every = if place < ANSWERED { 2 } else { 1 };
-        let first = if *point == "discovery" { FOUND } else { 1 };
-        format!("panic:{point}:{first}:{TIMES}:{every}")
+        format!("panic:{point}:1:{TIMES}:{every}")
     });
     let environment = [(VARIABLE.to_owned(), faults.collect::<Vec<_>>().join(","))];
     // A window closes ten times as often as it does by default, and is a block soon: so are the jobs of those that
     // keep it.
     // Windows are packed for servers that are not there, too.
-    let settings = ["--window", "1s", "--store-bytes", "64KiB", "--push", NOWHERE, "--push-otlp", NOWHERE];
+    let settings = ["--window", "1s", "--store-bytes", "64KiB", "--spark-url", DRIVER];
+    let settings = [&settings[..], &["--push", NOWHERE, "--push-otlp", NOWHERE]].concat();
     let daemon = Daemon::start_in(binary, &work.join("panics"), &settings, &environment)?;
     if !std::fs::read_to_string(daemon.log()).unwrap_or_default().contains(VARIABLE) {
         daemon.stop()?;
