@@ -78,7 +78,7 @@ impl Alike {
 
 /// Units of length in which squares are kept, as a shift: 1,024 ns.
 const UNIT: u32 = 10;
-/// The longest wait whose square is kept, in units: a sixth of an hour. Squares of these do not overflow.
+/// The longest wait whose square is kept, in units: 18 minutes. Squares of these do not overflow.
 const MOST_UNITS: u64 = 1 << 30;
 /// How many waits a mean is of, as a shift: about 64.
 const MEAN: u32 = 6;

@@ -6,6 +6,7 @@
 
 use crate::bench::row::{self, Row};
 use crate::bench::stats::Summary;
+use crate::bench::store;
 use crate::launch::{Browser, Daemon};
 use crate::{build, places, step};
 use anyhow::{Context as _, Result, bail};
@@ -83,11 +84,7 @@ fn told(name: &str, times: &[f64]) -> Result<Row> {
 }
 
 fn written(dir: &Path) -> Result<()> {
-    let mut cargo = places::cargo();
-    let words = ["build", "--locked", "--release", "--package", "emberscope", "--example", "store_bench"];
-    cargo.current_dir(places::workspace()).args(words);
-    step::run("building the week's writer", &mut cargo, "the compiler's message is above")?;
-    let mut writer = Command::new(places::target().join("release/examples/store_bench"));
+    let mut writer = Command::new(store::build()?);
     writer.args(["--only", "week", "--dir"]).arg(dir);
     step::run("writing the week", &mut writer, "its message is above")?;
     Ok(())
