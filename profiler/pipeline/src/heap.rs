@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 /// How often free memory is given back: each time takes a few milliseconds.
 pub const EVERY: Duration = Duration::from_secs(60);
 /// How often one looks whether it is to be given back before: reading a file of 30 bytes.
-const LOOK: Duration = Duration::from_secs(2);
-/// Pages of its own by which the process grew since, so that it is: a large answer leaves that much.
-const GROWN: u64 = (4 << 20) / PAGE;
+const LOOK: Duration = Duration::from_secs(1);
+/// Pages of its own by which the process grew since, so that it is: any answer leaves that much.
+const GROWN: u64 = (1 << 20) / PAGE;
 /// Pages of files, the program's above all, so that those are given back before.
-const MAPPED: u64 = (12 << 20) / PAGE;
+const MAPPED: u64 = (8 << 20) / PAGE;
 const PAGE: u64 = 4096;
 /// Bytes of the program that the kernel maps at once. It maps what lies around the page that is used, 64 KiB
-/// (`fault_around_bytes`), but never beyond a mapping (do_fault_around, mm/memory.c).
-const PIECE: u64 = 8 << 10;
+/// (`fault_around_bytes`), but never beyond a mapping (do_fault_around, mm/memory.c). So a page is all that is mapped.
+const PIECE: u64 = PAGE;
 /// For each piece so many mappings are left to all else that the process maps.
 const SPARE_MAPPINGS: u64 = 4;
 

@@ -6,10 +6,13 @@
 //! stack once an epoch, [`profiler_ebpf::EPOCH_NS`]), and over [`MAX_STACKS`] or [`MAX_BYTES`] the oldest go of those
 //! tenants that hold more than their share.
 
+mod packed;
+
 use emberscope_model::{
     Excess, FastMap, Frame, Pid, ProcessKey, RawStack, Refusals, StackEnd, Tenant, UnknownReason, shrink,
 };
 use emberscope_symbolize::{PendingFrame, PendingStack, Target};
+use packed::Packed;
 use profiler_ebpf::EPOCH_NS;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -17,16 +20,18 @@ use std::sync::Arc;
 /// Stacks held at most: two epochs of a 64-core node at 99 Hz whose samples all differ are 126,000, and
 /// no real node comes near.
 pub const MAX_STACKS: usize = 150_000;
-/// Their bytes: 512 frames are 8 KiB, and 64 cores of such stacks, all different, would be a gigabyte. A stack of 60
-/// frames is 1 KiB, of which a busy node has some ten thousand in two epochs: half as much again.
-pub const MAX_BYTES: usize = 14 << 20;
-/// What one takes besides its frames: itself, its place in the table, and its allocations.
-const STACK_BYTES: usize = size_of::<RawStack>() + 48;
+/// What they hold, with 16 bytes a frame while it is named: 512 frames are 8 KiB, and 64 cores of such stacks, all different,
+/// would be a gigabyte. A stack of 60 frames is 1.5 KiB, of which a busy node has some ten thousand in two epochs.
+pub const MAX_BYTES: usize = 18 << 20;
+/// What one takes besides its frames: itself, its token, their places in the tables, and their allocations.
+const STACK_BYTES: usize = size_of::<Packed>() + size_of::<Entry>() + 160;
+/// What a frame takes from the first sample on that has it.
+const PENDING_BYTES: usize = size_of::<PendingFrame>();
 /// Processes with a token for lost stacks; over it they are made anew.
 const MAX_LOST: usize = 4096;
 
 /// A stack in the making: what a window holds until it closes and its JIT addresses are named.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The process, as known when the stack was first seen.
     pub target: Arc<Target>,
@@ -53,7 +58,7 @@ impl Hash for StackToken {
 /// Raw stacks by hash, and their tokens by process.
 #[derive(Debug, Default)]
 pub struct StackCache {
-    raw: FastMap<u64, RawStack>,
+    raw: FastMap<u64, Packed>,
     tokens: FastMap<(ProcessKey, u64), (StackToken, u64)>,
     lost: FastMap<ProcessKey, StackToken>,
     swept_epoch: u64,
@@ -66,12 +71,13 @@ impl StackCache {
     /// since, so its frames are looked up anew. `tenant` says whose a process is, where room has to be made.
     pub fn insert(&mut self, raw: RawStack, tenant: impl Fn(Pid) -> Tenant) {
         self.sweep(raw.time_ns / EPOCH_NS);
+        let (hash, raw) = (raw.hash, Packed::of(&raw));
         let bytes = bytes_of(&raw);
         if self.raw.len() >= MAX_STACKS || self.bytes + bytes > MAX_BYTES {
             self.make_room(tenant);
         }
         self.bytes += bytes;
-        if let Some(before) = self.raw.insert(raw.hash, raw) {
+        if let Some(before) = self.raw.insert(hash, raw) {
             self.bytes -= bytes_of(&before);
         }
     }
@@ -79,10 +85,11 @@ impl StackCache {
     /// An eighth of the bytes, or of the stacks, goes.
     fn make_room(&mut self, tenant: impl Fn(Pid) -> Tenant) {
         let by_number = self.raw.len() >= MAX_STACKS;
-        let size = |raw: &RawStack| if by_number { 1 } else { bytes_of(raw) };
+        let size = |raw: &Packed| if by_number { 1 } else { bytes_of(raw) };
         let room = if by_number { MAX_STACKS } else { MAX_BYTES };
-        let all = self.raw.values();
-        let mut order: Vec<_> = all.map(|raw| (raw.time_ns, raw.hash, tenant(raw.pid), size(raw))).collect();
+        let all = self.raw.iter();
+        let mut order: Vec<_> =
+            all.map(|(hash, raw)| (raw.time_ns, *hash, tenant(raw.pid), size(raw))).collect();
         order.sort_unstable();
         for (_, hash, who, _) in Excess::of(room - room / 8, order, |(.., who, size)| (*who, *size)) {
             if let Some(raw) = self.raw.remove(&hash) {
@@ -94,7 +101,7 @@ impl StackCache {
     }
 
     /// The token of a process's stack; `begin` names its frames when it is new. None when the stack's
-    /// record was lost or refused.
+    /// record was lost or refused. One that came again and means what it did keeps its token: a window has it once.
     pub fn token(
         &mut self,
         process: ProcessKey,
@@ -102,14 +109,22 @@ impl StackCache {
         begin: impl FnOnce(&RawStack) -> Entry,
     ) -> Option<StackToken> {
         let raw = self.raw.get(&hash)?;
-        match self.tokens.get(&(process, hash)) {
-            Some((token, taken_ns)) if *taken_ns == raw.time_ns => Some(token.clone()),
-            _ => {
-                let token = StackToken(Arc::new(begin(raw)));
-                self.tokens.insert((process, hash), (token.clone(), raw.time_ns));
-                Some(token)
-            }
+        let before = self.tokens.get_mut(&(process, hash));
+        if let Some((token, taken_ns)) = &before
+            && *taken_ns == raw.time_ns
+        {
+            return Some(token.clone());
         }
+        let entry = begin(&raw.unpacked(hash));
+        if let Some((token, taken_ns)) = before
+            && *token.0 == entry
+        {
+            *taken_ns = raw.time_ns;
+            return Some(token.clone());
+        }
+        let token = StackToken(Arc::new(entry));
+        self.tokens.insert((process, hash), (token.clone(), raw.time_ns));
+        Some(token)
     }
 
     /// The token for samples of a process whose stack's record was lost or refused: one frame that says
@@ -155,8 +170,8 @@ impl StackCache {
     }
 }
 
-fn bytes_of(raw: &RawStack) -> usize {
-    STACK_BYTES + size_of_val(&*raw.user) + size_of_val(&*raw.kernel)
+fn bytes_of(raw: &Packed) -> usize {
+    STACK_BYTES + raw.bytes() + raw.frames() * PENDING_BYTES
 }
 
 #[cfg(test)]
@@ -185,5 +200,26 @@ mod tests {
         assert!(cache.raw.contains_key(&19_999), "the newest of his own are there");
         let (_, refusals) = cache.refusals();
         assert!(refusals.by_tenant().all(|(who, _)| who.uid == 65534) && refusals.total() > 10_000);
+    }
+
+    #[test]
+    fn a_stack_that_comes_again_keeps_its_token_while_it_means_the_same() {
+        let key = ProcessKey { pid: 7, start_ticks: 1 };
+        let target = Target { key, uid: 0, gid: 0, nspid: 7, tenant: Tenant::default() };
+        let mut cache = StackCache::default();
+        let mut token = |time_ns, address: u64| {
+            cache.insert(RawStack { time_ns, ..stack(7, 1) }, |_| Tenant::default());
+            let pending = PendingStack { frames: [PendingFrame::Jit(address)].into(), end: StackEnd::Root };
+            let entry = |raw: &RawStack| {
+                assert_eq!((raw.hash, raw.kernel.len(), raw.time_ns), (1, 1000, time_ns));
+                Entry { target: Arc::new(target), pending }
+            };
+            cache.token(key, 1, entry).unwrap()
+        };
+        let first = token(EPOCH_NS, 5);
+        assert_eq!(token(2 * EPOCH_NS, 5), first);
+        let moved = token(3 * EPOCH_NS, 6);
+        assert_ne!(moved, first, "something else is mapped there now");
+        assert_eq!(token(4 * EPOCH_NS, 6), moved);
     }
 }
