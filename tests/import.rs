@@ -6,6 +6,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Daemon, ran, required, skip};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,9 +30,10 @@ impl Place {
             return Ok(None);
         };
         let dir = tempfile::tempdir()?;
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("jobs/Split.java");
+        let jobs = Path::new(env!("CARGO_MANIFEST_DIR")).join("jobs");
         let mut javac = Command::new(java.join("bin/javac"));
-        run(javac.arg("-d").arg(dir.path()).arg(source))?;
+        let sources = ["Split.java", "Contends.java"].map(|source| jobs.join(source));
+        run(javac.arg("-d").arg(dir.path()).args(sources))?;
         Ok(Some(Self { binary, java, dir }))
     }
 
@@ -39,19 +41,30 @@ impl Place {
         self.dir.path().join(name).display().to_string()
     }
 
-    /// Runs the program for some seconds with a flag of the JVM.
-    fn split(&self, flag: &str) -> Result<()> {
+    /// Runs a program for some seconds with a flag of the JVM.
+    fn runs(&self, program: &str, flag: &str) -> Result<()> {
         let mut java = Command::new(self.java.join("bin/java"));
-        java.args([flag, "-cp"]).arg(self.dir.path()).args(["Split", "6"]);
+        java.args([flag, "-cp"]).arg(self.dir.path()).args([program, "6"]);
         run(&mut java).map(|_| ())
     }
 
     fn import(&self, file: &str, app: &str) -> Result<String> {
-        let data = self.file("data");
+        self.import_events("cpu", file, app)
+    }
+
+    fn import_events(&self, events: &str, file: &str, app: &str) -> Result<String> {
+        let (binary, data) = (self.binary.to_str().context("a path")?, self.file("data"));
         let label = format!("app={app}");
-        let words =
-            [self.binary.to_str().context("a path")?, "import", "--data-dir", &data, "--label", &label, file];
+        let words = [binary, "import", "--data-dir", &data, "--label", &label, "--events", events, file];
         Ok(ran(words)?.good()?.out)
+    }
+
+    /// Weights of a kind by the innermost frame.
+    fn leaves(&self, app: &str, kind: &str, unit: &str) -> Result<Stacks> {
+        let (binary, data) = (self.binary.to_str().context("a path")?, self.file("data"));
+        let words = [binary, "export", "--data-dir", &data, "--app", app, "--from=-2h", "--until=now"];
+        let words = [&words[..], &["--type", kind, "--unit", unit, "--format=folded"]].concat();
+        Ok(leaves(&folded(&ran(words)?.good()?.out)?))
     }
 
     /// What the store has of an application, with async-profiler's suffixes.
@@ -110,7 +123,7 @@ fn share(stacks: &Stacks, method: &str) -> f64 {
 fn a_recording_of_the_jdk_is_what_jfr_prints() -> Result<()> {
     let Some(place) = Place::or_skip("a_recording_of_the_jdk_is_what_jfr_prints")? else { return Ok(()) };
     let file = place.file("jdk.jfr");
-    place.split(&format!("-XX:StartFlightRecording=settings=profile,filename={file}"))?;
+    place.runs("Split", &format!("-XX:StartFlightRecording=settings=profile,filename={file}"))?;
     let said = place.import(&file, "recorded")?;
     ensure!(said.contains("JFR, jdk.ExecutionSample every "), "{said}");
     let mut jfr = Command::new(place.java.join("bin/jfr"));
@@ -161,7 +174,7 @@ fn a_recording_of_async_profiler_is_what_its_converter_says() -> Result<()> {
     let file = place.file("agent.jfr");
     let agent_flag =
         format!("-agentpath:{}=start,event=itimer,interval=5ms,jfr,file={file}", agent.display());
-    place.split(&agent_flag)?;
+    place.runs("Split", &agent_flag)?;
     let said = place.import(&file, "agent")?;
     ensure!(said.contains("async-profiler ") && said.contains("jdk.ExecutionSample every 5 ms"), "{said}");
     let collapsed = place.file("agent.collapsed");
@@ -201,5 +214,86 @@ fn a_recording_of_async_profiler_is_what_its_converter_says() -> Result<()> {
     ];
     ran(words)?.good()?;
     ensure!(own(&place.stacks("collapsed")?) == own(&want));
+    Ok(())
+}
+
+/// Whether a sum is what it should be, but for weights that are stored to three digits.
+fn near(got: u64, want: u64) -> bool {
+    want > 0 && got.abs_diff(want) <= want / 100
+}
+
+#[test]
+fn locks_and_allocations_of_the_jdk_are_what_jfr_prints() -> Result<()> {
+    const TEST: &str = "locks_and_allocations_of_the_jdk_are_what_jfr_prints";
+    let Some(place) = Place::or_skip(TEST)? else { return Ok(()) };
+    let file = place.file("jdk.jfr");
+    place.runs("Contends", &format!("-XX:StartFlightRecording=settings=profile,filename={file}"))?;
+    let printed = |event: &str| -> Result<Vec<Value>> {
+        let mut jfr = Command::new(place.java.join("bin/jfr"));
+        let text = run(jfr.args(["print", "--json", "--events", event]).arg(&file))?;
+        let printed: Value = serde_json::from_str(&text)?;
+        let events = printed["recording"]["events"].as_array().cloned().unwrap_or_default();
+        Ok(events.into_iter().map(|event| event["values"].clone()).collect())
+    };
+    let said = place.import_events("alloc", &file, "contends")?;
+    ensure!(said.contains("JFR, jdk.ObjectAllocation") && said.contains("of allocated memory"), "{said}");
+    let samples = printed("jdk.ObjectAllocationSample")?;
+    ensure!(!samples.is_empty(), "JDK 16 and newer have these events");
+    let weight = |event: &Value| event["weight"].as_u64().unwrap_or_default();
+    let got = place.leaves("contends", "alloc", "bytes")?;
+    let of =
+        |name: &str| samples.iter().filter(|event| event["objectClass"]["name"] == name).map(weight).sum();
+    for (ours, theirs) in [("byte[]", "[B"), ("Contends[]", "[LContends;")] {
+        let (got, want) = (got.get(ours).copied().unwrap_or_default(), of(theirs));
+        ensure!(near(got, want), "{ours}: {got} bytes instead of {want}: {samples:?}");
+    }
+    let all = samples.iter().map(weight).sum();
+    ensure!(near(got.values().sum(), all), "{got:?} instead of {all} bytes");
+    // The same recording once more: its waits for monitors, and for locks, of which the JDK has parks alone.
+    let said = place.import_events("lock", &file, "contends")?;
+    ensure!(said.contains("jdk.JavaMonitorEnter") && said.contains("of waiting"), "{said}");
+    ensure!(said.contains("shorter than 10 ms"), "{said}");
+    let seconds = |event: &Value| {
+        event["duration"].as_str()?.strip_prefix("PT")?.strip_suffix('S')?.parse::<f64>().ok()
+    };
+    let lasted = |events: &[Value]| events.iter().filter_map(seconds).sum::<f64>() * 1e9;
+    let is_lock = |event: &Value| event["parkedClass"]["name"].to_string().contains("ReentrantLock$");
+    let parks: Vec<_> = printed("jdk.ThreadPark")?.into_iter().filter(is_lock).collect();
+    let want = lasted(&printed("jdk.JavaMonitorEnter")?) + lasted(&parks);
+    let got = place.leaves("contends", "lock", "ns")?;
+    ensure!(near(got.values().sum(), want as u64), "{got:?} instead of {want} ns");
+    ensure!(!parks.is_empty() && want > 1e9, "{want} ns");
+    Ok(())
+}
+
+#[test]
+fn locks_and_allocations_of_async_profiler_are_what_its_converter_says() -> Result<()> {
+    const TEST: &str = "locks_and_allocations_of_async_profiler_are_what_its_converter_says";
+    let Some(place) = Place::or_skip(TEST)? else { return Ok(()) };
+    let agent = match async_profiler::ensure() {
+        Ok(agent) => agent,
+        Err(why) => {
+            skip(TEST, &format!("{why:#}"));
+            return Ok(());
+        }
+    };
+    let file = place.file("agent.jfr");
+    let flag =
+        format!("-agentpath:{}=start,event=itimer,alloc=64k,lock=1us,jfr,file={file}", agent.display());
+    place.runs("Contends", &flag)?;
+    for (kind, unit) in [("alloc", "bytes"), ("lock", "ns")] {
+        let said = place.import_events(kind, &file, "agent")?;
+        ensure!(said.contains("async-profiler "), "{said}");
+        ensure!(place.import_events(kind, &file, "agent")?.contains("was imported already"), "twice is once");
+        let (collapsed, of) = (place.file(kind), format!("--{kind}"));
+        let mut convert = Command::new(place.java.join("bin/java"));
+        convert.arg("-cp").arg(async_profiler::loader(&agent)?);
+        convert.args(["one.convert.Main", &of, "--total", "-o", "collapsed", &file, &collapsed]);
+        run(&mut convert)?;
+        let want: u64 = folded(&std::fs::read_to_string(&collapsed)?)?.values().sum();
+        let got = place.leaves("agent", kind, unit)?;
+        ensure!(near(got.values().sum(), want), "{kind}: {got:?} instead of {want} {unit}; {said}");
+        ensure!(kind == "lock" || got.contains_key("byte[]") && got.contains_key("Contends[]"), "{got:?}");
+    }
     Ok(())
 }

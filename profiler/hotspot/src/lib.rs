@@ -43,7 +43,7 @@ use emberscope_target::memory::{Pages, ProcessMemory};
 use emberscope_target::open;
 use emberscope_target::same_process;
 pub use libjvm::{Libjvm, LibjvmFiles};
-pub use names::java_text::{class as class_name, fold, plain as plain_name, signature};
+pub use names::java_text::{array as array_name, class as class_name, fold, plain as plain_name, signature};
 pub use names::{Batch, JavaFrame, JvmFacts, Limits, Namer, NamerCounts, Texts, Unnamed};
 pub use problem::JvmProblem;
 pub use runtime::HotSpot;

@@ -56,8 +56,13 @@ pub enum ImportError {
     #[error("it takes more than {} MiB of memory: split it (`jfr disassemble` for recordings)", limits::MEMORY >> 20)]
     Memory,
     /// The file has no samples that can be imported; the text has what was left out.
-    #[error("it has no samples of CPU time{0}")]
+    #[error("it has no samples of {0}")]
     Nothing(String),
+    /// Events are those of a recording, and the file is none.
+    #[error(
+        "it is no recording of JFR, whose events --events {0} would choose: other formats have CPU time alone"
+    )]
+    NoEvents(&'static str),
     /// A file of an event log is packed with a codec that is not read.
     #[error(
         "it is packed with {0}, of which no event log is read: let Spark write spark.eventLog.compression.codec=zstd, or \

@@ -7,7 +7,7 @@
 
 use super::gather::{Gather, Labels, Sampled, span};
 use super::{Format, ImportError, Imported, Told, limits, name};
-use emberscope_model::LabelKey;
+use emberscope_model::{LabelKey, SampleKind};
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub fn read(mut file: impl BufRead, told: &Told) -> Result<Imported, ImportError
     let period = told.period.ok_or(ImportError::NoPeriod("folded stacks do not say"))?;
     let period_ns = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
     let (range, guessed) = span(told, None)?;
-    let mut gather = Gather::new(told.window);
+    let mut gather = Gather::new(SampleKind::Cpu, told.window);
     let (mut line, mut number, mut threads) = (Vec::new(), 0_u64, 0_u64);
     let mut frames: Vec<u32> = Vec::new();
     loop {

@@ -2,6 +2,7 @@
 //!
 //! In: samples. Out: [`Imported`]. A window has the length asked for where samples have times, else the profile's span.
 
+use super::imported::{Imported, LeftOut};
 use super::limits;
 use super::{Format, ImportError};
 use emberscope_model::{
@@ -12,15 +13,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What was sampled, where it is not one of the kinds that are kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    /// What: an event's or a value's name, and why.
-    pub what: String,
-    /// How many: samples, lines or values.
-    pub count: u64,
-}
-
 /// Labels of some samples beside those of the whole file.
 pub type Labels = Vec<(LabelKey, Arc<str>)>;
 
@@ -29,48 +21,8 @@ pub type Labels = Vec<(LabelKey, Arc<str>)>;
 pub struct Sampled {
     /// Samples of this stack.
     pub count: u64,
-    /// Time for which those samples stand, nanoseconds.
+    /// What those samples stand for, in the unit of their kind: of CPU time nanoseconds.
     pub weight: u64,
-}
-
-/// What a file had.
-#[derive(Debug)]
-pub struct Imported {
-    /// As which format the file was read.
-    pub format: Format,
-    /// Who sampled, in words: `async-profiler 4.5, event cpu every 10 ms`.
-    pub by: String,
-    /// In order of time; labels are those that the file tells.
-    pub windows: Vec<Window>,
-    /// From the first window to the last.
-    pub range: TimeRange,
-    /// The times are of the file's last change: it has none.
-    pub guessed: bool,
-    /// Sum of all windows.
-    pub sampled: Sampled,
-    /// Samples whose stack was cut by who sampled.
-    pub truncated: u64,
-    /// Samples without a stack.
-    pub stackless: u64,
-    /// What was not taken, by name.
-    pub left_out: Vec<LeftOut>,
-    /// What else a reader should know.
-    pub remarks: Vec<String>,
-}
-
-impl Imported {
-    /// Adds labels to all samples; those that a sample has itself stay.
-    pub fn label(&mut self, labels: &[(LabelKey, String)]) {
-        let mut known: HashMap<Arc<LabelSet>, Arc<LabelSet>> = HashMap::new();
-        for row in self.windows.iter_mut().flat_map(|window| &mut window.rows) {
-            let set = known.entry(row.labels.clone()).or_insert_with(|| {
-                let missing = labels.iter().filter(|(key, _)| row.labels.get(*key).is_empty());
-                let all = LabelSetBuilder::from_set(&row.labels);
-                Arc::new(missing.fold(all, |all, (key, value)| all.set(*key, value.as_str())).build())
-            });
-            row.labels = set.clone();
-        }
-    }
 }
 
 /// Number of a set of labels, number of a stack.
@@ -79,6 +31,7 @@ type Place = (u32, u32);
 /// Samples in the making.
 #[derive(Debug)]
 pub struct Gather {
+    kind: SampleKind,
     window: Duration,
     memory: usize,
     frames: HashMap<Arc<Frame>, u32>,
@@ -95,9 +48,10 @@ pub struct Gather {
 type TimeKey = (u64, u64);
 
 impl Gather {
-    /// Of no samples yet.
-    pub fn new(window: Duration) -> Self {
+    /// Of no samples yet; those that come are of this kind.
+    pub fn new(kind: SampleKind, window: Duration) -> Self {
         Self {
+            kind,
             window,
             memory: 0,
             frames: HashMap::new(),
@@ -171,6 +125,24 @@ impl Gather {
         self.within(TimeRange { from, until: from.plus(self.window) }, place, sampled)
     }
 
+    /// Adds a wait that began at an instant: to each window in which it lasted its part, the sample to the first.
+    ///
+    /// # Errors
+    /// As for [`Self::within`].
+    pub fn lasting(&mut self, began: WallTime, place: Place, sampled: &Sampled) -> Result<(), ImportError> {
+        let (mut at, mut left) = (began, *sampled);
+        loop {
+            let ends = at.floor(self.window).plus(self.window);
+            let weight = left.weight.min(ends.0.saturating_sub(at.0).max(1));
+            self.at(at, place, &Sampled { count: left.count, weight })?;
+            left = Sampled { count: 0, weight: left.weight - weight };
+            if left.weight == 0 {
+                return Ok(());
+            }
+            at = ends;
+        }
+    }
+
     /// Adds samples to the window of a span.
     ///
     /// # Errors
@@ -210,7 +182,7 @@ impl Gather {
                 left_out.iter().map(|out| format!("{} of {}", out.count, out.what)).collect();
             let says =
                 if others.is_empty() { String::new() } else { format!(" (left out: {})", others.join(", ")) };
-            return Err(ImportError::Nothing(says));
+            return Err(ImportError::Nothing(format!("{}{says}", self.kind.facts().title)));
         };
         let frame = |number: &u32| self.by_number.get(*number as usize).cloned();
         let stacks: Vec<Arc<Stack>> = (self.stack_list.iter())
@@ -240,7 +212,7 @@ impl Gather {
                 sampled.weight = sampled.weight.saturating_add(weight);
                 truncated += if stack.truncated() { count } else { 0 };
                 stackless += if stack.frames.is_empty() { count } else { 0 };
-                let (labels, stack, kind) = (labels.clone(), stack.clone(), SampleKind::Cpu);
+                let (labels, stack, kind) = (labels.clone(), stack.clone(), self.kind);
                 rows.push(Row { labels, stack, kind, count, weight });
             }
             windows.push(Window {
@@ -256,6 +228,7 @@ impl Gather {
         Ok(Imported {
             format,
             by,
+            kind: self.kind,
             windows,
             range,
             guessed: false,

@@ -10,6 +10,7 @@ mod error;
 mod event_log;
 mod folded;
 mod gather;
+mod imported;
 mod jfr;
 mod limits;
 mod name;
@@ -19,9 +20,10 @@ mod tests;
 
 pub use error::ImportError;
 pub use event_log::{Bounds, EventLog, EventLogFacts, OwnLogs};
-pub use gather::{Imported, LeftOut, Sampled};
+pub use gather::Sampled;
+pub use imported::{Imported, LeftOut};
 
-use emberscope_model::{ThreadClass, TimeRange};
+use emberscope_model::{SampleKind, ThreadClass, TimeRange};
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Read};
 use std::time::Duration;
@@ -54,7 +56,7 @@ impl Format {
     }
 }
 
-/// Events of a recording.
+/// Events of a recording: those of one kind of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Events {
     /// Threads that ran: `jdk.CPUTimeSample` where there are any, else `jdk.ExecutionSample`.
@@ -63,6 +65,42 @@ pub enum Events {
     Native,
     /// `profiler.WallClockSample` of threads that could run; those that slept are left out.
     Wall,
+    /// Waits for monitors (`jdk.JavaMonitorEnter`) and for locks of java.util.concurrent (`jdk.ThreadPark`), as waits with the
+    /// label `wait` of a lock.
+    Lock,
+    /// `off-cpu`: `profiler.WallClockSample` of threads that slept. `alloc`: `jdk.ObjectAllocationSample` where there are any, else
+    /// `jdk.ObjectAllocationInNewTLAB` and `jdk.ObjectAllocationOutsideTLAB`. All but CPU time: what Emberscope wrote itself.
+    Kind(SampleKind),
+}
+
+impl Events {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let kinds = SampleKind::ALL.iter().filter(|kind| **kind != SampleKind::Cpu);
+        [Self::Cpu, Self::Native, Self::Wall, Self::Lock].into_iter().chain(kinds.copied().map(Self::Kind))
+    }
+    /// Name in `--events`.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Native => "native",
+            Self::Wall => "wall",
+            Self::Lock => "lock",
+            Self::Kind(kind) => kind.slug(),
+        }
+    }
+    /// Those of this name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::all().find(|events| events.slug() == slug)
+    }
+    /// The kind of samples that they become.
+    pub const fn kind(self) -> SampleKind {
+        match self {
+            Self::Cpu | Self::Native | Self::Wall => SampleKind::Cpu,
+            Self::Lock => SampleKind::OffCpu,
+            Self::Kind(kind) => kind,
+        }
+    }
 }
 
 /// What a file does not say.
@@ -99,6 +137,9 @@ pub fn read(file: impl Read, format: Option<Format>, told: &Told) -> Result<Impo
         Some(format) => format,
         None => guess(&mut file)?,
     };
+    if format != Format::Jfr && told.events != Events::Cpu {
+        return Err(ImportError::NoEvents(told.events.slug()));
+    }
     match format {
         Format::Folded => folded::read(file, told),
         Format::Pprof => pprof::read(file, told),

@@ -67,6 +67,12 @@ pub fn method(class: &str, name: &str) -> String {
     )
 }
 
+/// A class in the JVM's own form, `a/b/C` or `[[B`, as `a.b.C` and `byte[][]`.
+pub fn class(name: &str) -> String {
+    let array = emberscope_hotspot::array_name(name.as_bytes());
+    array.unwrap_or_else(|| clean(&emberscope_hotspot::class_name(hidden(name).as_bytes())))
+}
+
 /// The address of a hidden class behind a plus sign, as HotSpot 17 and newer write it: async-profiler and JFR of JDK 17 have a dot there
 /// (`Foo$$Lambda$14.0x00007fd6a4000a08`).
 fn hidden(name: &str) -> Cow<'_, str> {

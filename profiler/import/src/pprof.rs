@@ -8,7 +8,7 @@
 use super::gather::{Gather, Sampled, labels, span};
 use super::{Format, ImportError, Imported, Told, length, limits, name};
 use emberscope_export::pprof::{Function, Profile, ValueType};
-use emberscope_model::{Frame, FrameKind, TimeRange, WallTime};
+use emberscope_model::{Frame, FrameKind, SampleKind, TimeRange, WallTime};
 use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};
 use std::collections::HashMap;
@@ -153,7 +153,7 @@ impl Reading<'_> {
         let profile = self.profile;
         let values = self.values()?;
         let (range, guessed) = span(self.told, own_range(profile))?;
-        let mut gather = Gather::new(self.told.window);
+        let mut gather = Gather::new(SampleKind::Cpu, self.told.window);
         let frames = self.frames(&mut gather)?;
         let set = gather.labels(labels("pprof", None))?;
         let mut others = vec![0_u64; profile.sample_type.len()];

@@ -86,6 +86,8 @@ pub struct KindFacts {
     pub period: ValueFacts,
     /// How often samples are taken.
     pub pace: Pace,
+    /// What a sample weighs was measured, a length of time or a size, and is no multiple of a period: stored to three digits.
+    pub measured: bool,
     /// Pyroscope's name of a profile of this kind: the first part of its profile types.
     pub profile: &'static str,
     /// Name of the weight's unit in queries (`unit=ns`) and answers.

@@ -72,7 +72,9 @@ pub struct ImportArgs {
     unit: Unit,
     /// Which events of a recording: cpu for threads that ran (jdk.ExecutionSample, or jdk.CPUTimeSample where there
     /// are any), native for threads in native methods, which may have waited (jdk.NativeMethodSample), wall for
-    /// threads that could run (profiler.WallClockSample). Only one of them, as they cover the same time.
+    /// threads that could run (profiler.WallClockSample): only one of these, as they cover the same time. Beside it, by
+    /// importing the recording once more: off-cpu for threads that slept, lock for waits for monitors and locks, alloc for
+    /// allocations; the others for what Emberscope exported.
     #[arg(long, value_name = "EVENTS", default_value = "cpu", value_parser = events())]
     events: Events,
 }
@@ -136,7 +138,11 @@ fn one(
     if !known.is_file() {
         return Err(CliError::Usage(format!("{} is no file", path.display())));
     }
-    let digest = digest([Ok(&mut file)]).map_err(failed("read"))?;
+    // A recording's waits are no second copy of its CPU time.
+    let beside = if args.events.kind() == SampleKind::Cpu { "" } else { args.events.slug() };
+    let parts: [io::Result<Box<dyn Read + '_>>; 2] =
+        [Ok(Box::new(&mut file)), Ok(Box::new(beside.as_bytes()))];
+    let digest = digest(parts).map_err(failed("read"))?;
     let store = stopped::opened(&args.data_dir)?;
     let shown = text::clean(&path.to_string_lossy()).into_owned();
     if was_imported(&store, &digest, &shown, out)? {
@@ -255,15 +261,17 @@ fn show(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out, "{file}: {}", text::clean(&imported.by))?;
-    let time = text::seconds(Some(imported.sampled.weight as f64 / 1e9));
+    let (kind, facts) = (imported.kind, imported.kind.facts());
+    let sum = Some(imported.sampled.weight as f64 / facts.amount.of as f64);
+    let amount = match kind {
+        SampleKind::Cpu => format!("{} of CPU", text::seconds(sum)),
+        _ => format!("{} of {}", text::amount(sum, kind), facts.title),
+    };
     let windows = many(imported.windows.len(), "window");
     let (from, until) = (imported.range.from, imported.range.until);
     let (count, blocks) = (imported.sampled.count, many(blocks, "block"));
     let size = text::bytes(Some(bytes));
-    writeln!(
-        out,
-        "  imported {count} samples, {time} of CPU, {from} to {until}: {windows} in {blocks}, {size}"
-    )?;
+    writeln!(out, "  imported {count} samples, {amount}, {from} to {until}: {windows} in {blocks}, {size}")?;
     if imported.guessed {
         writeln!(
             out,

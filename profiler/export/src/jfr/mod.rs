@@ -26,6 +26,11 @@ use types::Shape;
 const HEADER: usize = 68;
 /// Key of the setting that says who wrote a recording; its value is the version.
 pub const WRITER: &str = "emberscope";
+/// The event that samples of a kind are written as: `jdk.ExecutionSample`, `emberscope.Alloc`.
+pub fn event(kind: SampleKind) -> String {
+    Shape::of(kind).name
+}
+
 /// Events between two questions whether anybody still waits.
 const ASK: usize = 1 << 14;
 

@@ -1,39 +1,32 @@
 //! A chunk's events: settings first, then samples with their stacks.
 //!
-//! In: a chunk. Out: samples in [`Recording`], and counts of what is no sample of a running thread. How much a sample
+//! In: a chunk. Out: samples in [`Recording`], and counts of what is not asked for. How much a sample
 //! stands for is what the recording was set to (`period` of the JDK's events, `interval` and `wall` of async-profiler's),
-//! or what the event itself says (`jdk.CPUTimeSample`). async-profiler's `jdk.ExecutionSample` may be of any event; only
+//! or what the event itself says: `jdk.CPUTimeSample`, a wait's `duration`, an allocation's bytes (of a new buffer all of its:
+//! `tlabSize`, where async-profiler has what the sample stands for). async-profiler's `jdk.ExecutionSample` may be of any event; only
 //! those that count time on a CPU are taken. Our own recordings say of each event what it weighs, and have labels as fields.
 
-use super::super::gather::{Labels, Sampled, labels};
-use super::super::{ImportError, Told, name};
+use super::super::gather::{Sampled, labels};
+use super::super::{Events, ImportError, Told, length, name};
 use super::bytes::{Bad, Reader};
 use super::chunk::{HEADER, Header};
+use super::fields::{self, Fields};
 use super::frames;
-use super::metadata::{self, Class, Types};
+use super::known::{Event, Numbers};
+use super::metadata::{self, Types};
 use super::pools::Pools;
 use super::recording::{Counted, Recording};
 use super::settings::Settings;
 use super::values::Values;
-use emberscope_model::{LabelKey, WallTime};
+use emberscope_model::{LabelKey, SampleKind, WaitReason, WallTime};
 use std::collections::HashMap;
-use std::sync::Arc;
 
-/// Events that are samples of something else.
-const OTHERS: [&str; 13] = [
-    "jdk.ObjectAllocationInNewTLAB",
-    "jdk.ObjectAllocationOutsideTLAB",
-    "jdk.ObjectAllocationSample",
-    "jdk.JavaMonitorEnter",
-    "jdk.JavaMonitorWait",
-    "jdk.ThreadPark",
-    "jdk.OldObjectSample",
-    "profiler.LiveObject",
-    "profiler.Malloc",
-    "profiler.Free",
-    "profiler.NativeLock",
-    "profiler.MethodTrace",
-    "jdk.MethodTrace",
+/// What threads park for when they wait for a lock, as these classes begin: conditions, queues and pools are no locks.
+const LOCKS: [&str; 4] = [
+    "java.util.concurrent.locks.ReentrantLock",
+    "java.util.concurrent.locks.ReentrantReadWriteLock",
+    "java.util.concurrent.locks.StampedLock",
+    "java.util.concurrent.Semaphore",
 ];
 
 /// Why a chunk cannot be read.
@@ -54,56 +47,14 @@ impl From<ImportError> for Wrong {
     }
 }
 
-/// Numbers of the types that matter.
-struct Numbers {
-    execution: Option<i64>,
-    cpu_time: Option<i64>,
-    native: Option<i64>,
-    wall: Option<i64>,
-    setting: Option<i64>,
-    lost: Option<i64>,
-    others: HashMap<i64, &'static str>,
-}
-
-impl Numbers {
-    fn of(types: &Types) -> Self {
-        let number = |name| types.number(name);
-        Self {
-            execution: number("jdk.ExecutionSample"),
-            cpu_time: number("jdk.CPUTimeSample"),
-            native: number("jdk.NativeMethodSample"),
-            wall: number("profiler.WallClockSample"),
-            setting: number("jdk.ActiveSetting"),
-            lost: number("jdk.CPUTimeSamplesLost"),
-            others: OTHERS.iter().filter_map(|name| Some((number(name)?, *name))).collect(),
-        }
-    }
-}
-
-/// Fields of a sample.
-#[derive(Debug, Default)]
-struct Fields {
-    ticks: i64,
-    trace: i64,
-    thread: i64,
-    state: i64,
-    samples: Option<i64>,
-    /// What a sample of CPU time stands for, nanoseconds.
-    period: u64,
-    lost: i64,
-    /// Of our own recordings: what the event weighs, and its labels.
-    weight: Option<u64>,
-    labels: Labels,
-}
-
 /// A chunk that is being read.
 struct Chunk<'a> {
     header: &'a Header,
     pools: Pools,
     numbers: Numbers,
     settings: Settings,
-    /// By trace and whether it is of `cpu_time`.
-    stacks: HashMap<(i64, bool), u32>,
+    /// By trace, class at its end, and whether it is of the better ones.
+    stacks: HashMap<(i64, i64, bool), u32>,
     told: &'a Told,
 }
 
@@ -183,36 +134,6 @@ impl Chunk<'_> {
         Ok(())
     }
 
-    fn fields(&self, class: &Class, values: &mut Values<'_>, reader: &mut Reader<'_>) -> Result<Fields, Bad> {
-        let mut fields = Fields::default();
-        let ours = self.settings.writer().is_some();
-        for field in &class.fields {
-            if let Some(key) = LabelKey::from_name(&field.name).filter(|key| ours && *key != LabelKey::Source)
-            {
-                let value = name::clean(&self.pools.text(&values.text(field, reader)?));
-                if !value.is_empty() && !fields.labels.iter().any(|(known, _)| *known == key) {
-                    fields.labels.push((key, Arc::from(value)));
-                }
-                continue;
-            }
-            let number = values.number(field, reader)?;
-            match field.name.as_str() {
-                "startTime" => fields.ticks = number,
-                "stackTrace" => fields.trace = number,
-                "sampledThread" | "eventThread" => fields.thread = number,
-                "state" => fields.state = number,
-                "samples" => fields.samples = Some(number),
-                "samplingPeriod" if field.ticks => fields.period = self.header.length(number),
-                "samplingPeriod" => fields.period = u64::try_from(number).unwrap_or_default(),
-                "lostSamples" => fields.lost = number,
-                "weight" if ours => fields.weight = u64::try_from(number).ok(),
-                _ => {}
-            }
-        }
-        fields.labels.sort_unstable_by_key(|(key, _)| *key);
-        Ok(fields)
-    }
-
     fn event(
         &mut self,
         number: i64,
@@ -220,20 +141,31 @@ impl Chunk<'_> {
         reader: &mut Reader<'_>,
         recording: &mut Recording,
     ) -> Result<(), Wrong> {
-        let here = Some(number);
-        if let Some(what) = self.numbers.others.get(&number) {
-            recording.counts.add_other(what);
-            return Ok(());
+        let known = self.numbers.events.get(&number).copied();
+        let (Some(event), Some(class)) = (known, types.get(number)) else { return Ok(()) };
+        match event {
+            Event::Other(what) => {
+                recording.counts.add_other(what);
+                return Ok(());
+            }
+            Event::Own(kind) if !self.is_asked(kind) => {
+                // Wall time is of two kinds, and none itself.
+                let what = match kind {
+                    SampleKind::Wall => class.name.clone(),
+                    _ => format!("{} (--events {})", class.name, kind.slug()),
+                };
+                recording.counts.add_other(&what);
+                return Ok(());
+            }
+            _ => {}
         }
-        let numbers = &self.numbers;
-        let known = [numbers.execution, numbers.cpu_time, numbers.native, numbers.wall, numbers.lost];
-        let Some(class) = types.get(number).filter(|_| known.contains(&here)) else { return Ok(()) };
-        let fields = self.fields(class, values, reader)?;
-        if here == self.numbers.lost {
+        let ours = self.settings.writer().is_some();
+        let fields = fields::read(class, (self.header, &self.pools, ours), values, reader)?;
+        if event == Event::Lost {
             recording.lost = recording.lost.saturating_add(u64::try_from(fields.lost).unwrap_or_default());
             return Ok(());
         }
-        if here == self.numbers.execution
+        if event == Event::Execution
             && let Some(event) = self.settings.no_cpu()
         {
             let what =
@@ -241,16 +173,44 @@ impl Chunk<'_> {
             recording.counts.add_other(&what);
             return Ok(());
         }
-        self.sample(self.counted(here, fields.state), fields, recording)
+        if event == Event::Park {
+            let class = self.pools.class(fields.class);
+            if !LOCKS.iter().any(|lock| class.starts_with(lock)) {
+                recording.counts.add_other("jdk.ThreadPark of what is no lock");
+                return Ok(());
+            }
+        }
+        let counted = self.counted(event, fields.state);
+        if counted.is_asked_by(self.told.events)
+            && let Some(threshold) = self.settings.threshold(number)
+        {
+            let says =
+                format!("{} shorter than {} is not in the recording", counted.event(), length(threshold));
+            Recording::tell(&mut recording.remarks, says);
+        }
+        self.sample(counted, fields, recording)
+    }
+
+    fn is_asked(&self, kind: SampleKind) -> bool {
+        match self.told.events {
+            Events::Kind(asked) => asked == kind,
+            Events::Lock => kind == SampleKind::Lock,
+            Events::Cpu | Events::Native | Events::Wall => false,
+        }
     }
 
     /// What an event of a sample's type counts.
-    fn counted(&self, here: Option<i64>, state: i64) -> Counted {
-        match here {
-            _ if here == self.numbers.execution => Counted::Execution,
-            _ if here == self.numbers.cpu_time => Counted::CpuTime,
-            _ if here == self.numbers.native => Counted::Native,
-            _ => match self.pools.states.get(&state).map(String::as_str) {
+    fn counted(&self, event: Event, state: i64) -> Counted {
+        match event {
+            Event::Execution => Counted::Execution,
+            Event::CpuTime => Counted::CpuTime,
+            Event::Native => Counted::Native,
+            Event::MonitorEnter => Counted::MonitorEnter,
+            Event::Park => Counted::Park,
+            Event::Allocation => Counted::Allocation,
+            Event::AllocationSample => Counted::AllocationSample,
+            Event::Own(_) | Event::Lost | Event::Other(_) => Counted::Own,
+            Event::Wall => match self.pools.states.get(&state).map(String::as_str) {
                 Some("STATE_RUNNABLE") => Counted::WallRunnable,
                 _ => Counted::WallSleeping,
             },
@@ -263,12 +223,26 @@ impl Chunk<'_> {
         if !counted.is_asked_by(self.told.events) || samples == 0 {
             return Ok(());
         }
+        let is_wait = matches!(counted, Counted::MonitorEnter | Counted::Park);
         let weight = match (counted, fields.weight) {
             (Counted::CpuTime, _) => fields.period.saturating_mul(samples),
+            (Counted::MonitorEnter | Counted::Park | Counted::Allocation | Counted::AllocationSample, _) => {
+                let who = format!("{}, {}", self.settings.who(), counted.event());
+                Recording::tell(&mut recording.by, who);
+                let bytes = fields.bytes.unwrap_or(fields.object);
+                if is_wait { fields.duration } else { u64::try_from(bytes).unwrap_or_default() }
+            }
             (_, Some(weight)) => {
-                let who = format!("Emberscope {}", self.settings.writer().unwrap_or_default());
-                Recording::tell(&mut recording.by, format!("{}, {}", who.trim_end(), counted.event()));
+                let event = match counted {
+                    Counted::Own => format!("samples of {}", self.told.events.slug()),
+                    _ => counted.event().to_owned(),
+                };
+                Recording::tell(&mut recording.by, format!("{}, {event}", self.settings.who()));
                 weight
+            }
+            (Counted::Own, None) => {
+                recording.counts.add_other("events of Emberscope's that do not say what they weigh");
+                return Ok(());
             }
             (_, None) => self.settings.period(counted, self.told.period, recording)?.saturating_mul(samples),
         };
@@ -276,25 +250,39 @@ impl Chunk<'_> {
             (Counted::CpuTime, _) => "jfr-cpu-time",
             (Counted::Native, _) => "jfr-native",
             (Counted::WallRunnable | Counted::WallSleeping, _) => "async-profiler-wall",
-            (Counted::Execution, true) => "async-profiler",
-            (Counted::Execution, false) => "jfr",
+            (_, true) => "async-profiler",
+            (_, false) => "jfr",
         };
         // Our own threads are sets of labels.
-        let thread = self.pools.threads.get(&fields.thread).filter(|_| self.settings.writer().is_none());
-        let class = thread.map(|name| (self.told.class_of)(name));
-        let of_cpu_time = counted == Counted::CpuTime;
-        let gather = if of_cpu_time { &mut recording.cpu_time } else { &mut recording.main };
-        let set = gather.labels([fields.labels, labels(source, class)].concat())?;
-        let stack = match self.stacks.get(&(fields.trace, of_cpu_time)) {
+        let ours = self.settings.writer().is_some();
+        let thread = |number: i64| self.pools.threads.get(&number).filter(|_| !ours);
+        let class = thread(fields.thread).map(|name| (self.told.class_of)(name));
+        let (better, mut own) = (counted.is_better(), fields.labels);
+        if is_wait {
+            own.push((LabelKey::Lock, self.pools.class(fields.class).into()));
+            own.extend(thread(fields.owner).map(|name| (LabelKey::LockOwner, name::clean(name).into())));
+        }
+        if self.told.events == Events::Lock && !own.iter().any(|(key, _)| *key == LabelKey::Wait) {
+            own.push((LabelKey::Wait, WaitReason::Lock.slug().into()));
+        }
+        own.sort_by_key(|(key, _)| *key);
+        let gather = if better { &mut recording.better } else { &mut recording.main };
+        let set = gather.labels([own, labels(source, class)].concat())?;
+        let leaf = if is_wait { 0 } else { fields.class };
+        let stack = match self.stacks.get(&(fields.trace, leaf, better)) {
             Some(stack) => *stack,
             None => {
-                let stack = frames::stack(&self.pools, fields.trace, gather)?;
-                self.stacks.insert((fields.trace, of_cpu_time), stack);
+                let class = Some(self.pools.class(leaf)).filter(|name| !name.is_empty());
+                let stack = frames::stack(&self.pools, fields.trace, class.as_deref(), gather)?;
+                self.stacks.insert((fields.trace, leaf, better), stack);
                 stack
             }
         };
         let sampled = Sampled { count: samples, weight };
         let time: WallTime = self.header.time(fields.ticks);
-        Ok(gather.at(time, (set, stack), &sampled)?)
+        match is_wait {
+            true => Ok(gather.lasting(time, (set, stack), &sampled)?),
+            false => Ok(gather.at(time, (set, stack), &sampled)?),
+        }
     }
 }

@@ -4,7 +4,10 @@ mod shapes;
 
 use super::chunk::HEADER;
 use shapes::*;
-pub use shapes::{ALLOCATION, CPU_TIME, EXECUTION, NATIVE, RECORDING, SETTING, WALL};
+pub use shapes::{
+    ALLOCATION, CPU_TIME, EXECUTION, IN_TLAB, MONITOR_ENTER, NATIVE, OUTSIDE_TLAB, PARK, RECORDING, SETTING,
+    WALL,
+};
 
 /// A chunk in the making.
 pub struct Fake {
@@ -104,6 +107,14 @@ impl Fake {
         });
     }
 
+    /// An event of allocated memory or of a wait, `ms` after the start: its fields behind the time.
+    pub fn other(&mut self, number: i64, ms: i64, fields: &[i64]) {
+        self.event(number, |fake, out| {
+            fake.long(out, 7_000_000 + ms * 1000);
+            fields.iter().for_each(|value| fake.long(out, *value));
+        });
+    }
+
     pub fn pool(&mut self, number: i64, values: &[(i64, Vec<u8>)]) {
         let mut out = Vec::new();
         self.long(&mut out, number);
@@ -126,7 +137,7 @@ impl Fake {
         self.pool(number, &values);
     }
 
-    /// Threads 1 (`main`) and 2 (`GC Thread#0`); traces 1 (Java), 2 (native under the kernel), 3 (cut short).
+    /// Classes 1 (`a.b.Busy`), 4 (bytes), 5 and 6 (a lock's, a condition's); threads 1 (`main`) and 2 (`GC Thread#0`); traces 1 (Java), 2 (native under the kernel), 3 (cut short).
     pub fn usual(&mut self) {
         self.texts(
             SYMBOL,
@@ -140,6 +151,9 @@ impl Fake {
                 (7, "()L;"),
                 (8, "do_sys_[k]"),
                 (9, ""),
+                (10, "[B"),
+                (11, "java/util/concurrent/locks/ReentrantLock$NonfairSync"),
+                (12, "java/util/concurrent/locks/AbstractQueuedSynchronizer$ConditionObject"),
             ],
         );
         self.texts(KIND, &[(0, "Interpreted"), (1, "JIT compiled"), (2, "C++"), (3, "Kernel")]);
@@ -149,7 +163,8 @@ impl Fake {
             values.iter().for_each(|value| fake.long(&mut out, *value));
             out
         };
-        let classes = [(1, numbers(self, &[1])), (2, numbers(self, &[5])), (3, numbers(self, &[9]))];
+        let classes = [(1, 1), (2, 5), (3, 9), (4, 10), (5, 11), (6, 12)];
+        let classes = classes.map(|(class, name)| (class, numbers(self, &[name])));
         self.pool(CLASS, &classes);
         let methods = [
             (1, numbers(self, &[1, 2, 3])),

@@ -8,17 +8,27 @@ use emberscope_model::{Frame, FrameKind, UnknownReason};
 /// The descriptor that async-profiler gives functions.
 const NATIVE: &str = "()L;";
 
-/// A trace of the pools as a stack's number, the outermost frame first; one that is not there has no frames.
+/// A trace of the pools as a stack's number, the outermost frame first, and behind the innermost one a class, if there is one;
+/// a trace that is not there has no frames.
 ///
 /// # Errors
 /// [`ImportError::Memory`]: there is no room for a frame or the stack.
-pub fn stack(pools: &Pools, trace: i64, gather: &mut Gather) -> Result<u32, ImportError> {
-    let Some(trace) = pools.traces.get(&trace) else { return gather.stack(&[], false) };
-    let mut frames = Vec::with_capacity(trace.frames.len());
-    for frame in trace.frames.iter().rev() {
+pub fn stack(
+    pools: &Pools,
+    trace: i64,
+    class: Option<&str>,
+    gather: &mut Gather,
+) -> Result<u32, ImportError> {
+    let trace = pools.traces.get(&trace);
+    let raw = trace.map_or(&[][..], |trace| &trace.frames);
+    let mut frames = Vec::with_capacity(raw.len() + 1);
+    for frame in raw.iter().rev() {
         frames.push(gather.frame(frame_of(pools, frame))?);
     }
-    gather.stack(&frames, trace.truncated)
+    if let Some(class) = class {
+        frames.push(gather.frame(Frame::new(FrameKind::Class, class, ""))?);
+    }
+    gather.stack(&frames, trace.is_some_and(|trace| trace.truncated))
 }
 
 fn frame_of(pools: &Pools, raw: &RawFrame) -> Frame {

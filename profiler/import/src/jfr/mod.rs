@@ -1,4 +1,4 @@
-//! JDK Flight Recorder files, of JDK 8u262 to 25 and of async-profiler: samples of running threads.
+//! JDK Flight Recorder files, of JDK 8u262 to 25 and of async-profiler: samples of running threads, or waits, or allocations.
 //!
 //! A reader of our own, and no crate: `jfrs` 0.2.5, the one that reads whole recordings, takes lengths from the file as
 //! they are (a wrong one ends the process for want of memory), follows pools in a ring without end, and goes as deep as
@@ -14,7 +14,9 @@ mod chunk;
 mod events;
 #[cfg(test)]
 mod fake;
+mod fields;
 mod frames;
+mod known;
 mod metadata;
 #[cfg(test)]
 mod ours;
@@ -24,7 +26,7 @@ mod settings;
 mod values;
 
 use super::gather::Gather;
-use super::{Events, Format, ImportError, Imported, Told};
+use super::{Format, ImportError, Imported, Told};
 use bytes::Bad;
 use recording::{Counted, Recording};
 use std::io::Read;
@@ -43,7 +45,8 @@ pub fn read(mut file: impl Read, told: &Told) -> Result<Imported, ImportError> {
         return Err(ImportError::HasTimes);
     }
     // Both are gathered: only at the end it is known whether a recording has the better ones.
-    let mut recording = Recording::new(Gather::new(told.window), Gather::new(told.window));
+    let gather = || Gather::new(told.events.kind(), told.window);
+    let mut recording = Recording::new(gather(), gather());
     let (mut offset, mut number) = (0_u64, 0_u64);
     loop {
         let mut head = Vec::with_capacity(chunk::HEADER);
@@ -80,13 +83,16 @@ pub fn read(mut file: impl Read, told: &Told) -> Result<Imported, ImportError> {
     finish(recording, told)
 }
 
-/// The better samples of running threads, and what is left out for them.
+/// The better ones of the events that are asked for, and what is left out for them.
 fn finish(recording: Recording, told: &Told) -> Result<Imported, ImportError> {
-    let Recording { mut main, mut cpu_time, counts, by, remarks, lost } = recording;
-    let better = told.events == Events::Cpu && counts.get(Counted::CpuTime) > 0;
-    let gather = if better { &mut cpu_time } else { &mut main };
+    let Recording { mut main, better: mut best, counts, by, remarks, lost } = recording;
+    let is_best = |counted: &&Counted| {
+        counted.is_better() && counted.is_asked_by(told.events) && counts.get(**counted) > 0
+    };
+    let better = Counted::ALL.iter().find(is_best);
+    let gather = if better.is_some() { &mut best } else { &mut main };
     for counted in Counted::ALL {
-        let taken = counted.is_asked_by(told.events) && (*counted == Counted::CpuTime) == better;
+        let taken = counted.is_asked_by(told.events) && counted.is_better() == better.is_some();
         if !taken && counts.get(*counted) > 0 {
             gather.leave_out(counted.says(), counts.get(*counted));
         }
@@ -95,12 +101,12 @@ fn finish(recording: Recording, told: &Told) -> Result<Imported, ImportError> {
         gather.leave_out(what, count);
     }
     let (gather, by) = match better {
-        true => (cpu_time, vec!["JFR, jdk.CPUTimeSample".to_owned()]),
-        false => (main, by),
+        Some(counted) => (best, vec![format!("JFR, {}", counted.event())]),
+        None => (main, by),
     };
     let mut imported = gather.finish(Format::Jfr, by.join("; "))?;
     imported.remarks = remarks;
-    if better && lost > 0 {
+    if better == Some(&Counted::CpuTime) && lost > 0 {
         imported.remarks.push(format!("the JVM itself lost {lost} samples"));
     }
     Ok(imported)

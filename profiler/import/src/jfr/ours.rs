@@ -109,14 +109,40 @@ fn many_samples_become_fewer_events_of_the_same_sum() {
 }
 
 #[test]
+fn every_kind_comes_back_with_its_sums() {
+    for &kind in SampleKind::ASKED.iter().filter(|kind| **kind != SampleKind::Wall) {
+        let mut nodes = vec![(label("stage=3"), 0, 0, 0)];
+        nodes.extend([(frames()[0].clone(), 1, 3, 1_000_003), (frames()[1].clone(), 2, 2, 70_000_000)]);
+        let answer = answer(kind, &nodes);
+        let events = Events::from_slug(kind.slug()).unwrap();
+        let imported =
+            super::super::read(&*written(&answer), None, &Told { period: None, events, ..told() }).unwrap();
+        assert_eq!(imported.sampled.weight, answer.tree.nodes[0].total_weight, "{}", kind.slug());
+        assert_eq!((imported.kind, imported.stackless), (events.kind(), 0));
+        let mut rows = imported.windows.iter().flat_map(|window| &window.rows);
+        let wait = if kind == SampleKind::Lock { "lock" } else { "" };
+        assert!(
+            rows.all(|row| row.labels.get(LabelKey::Stage) == "3" && row.labels.get(LabelKey::Wait) == wait)
+        );
+        if !kind.holds(SampleKind::OffCpu) {
+            assert_eq!(imported.sampled.count, 5, "{}", kind.slug());
+        }
+    }
+}
+
+#[test]
 fn waits_are_no_cpu_time() {
     let answer = answer(SampleKind::OffCpu, &[(frames()[0].clone(), 0, 2, 1_000_000_000)]);
     let error = back(&answer).unwrap_err().to_string();
-    assert!(error.contains("100 of profiler.WallClockSample (threads that slept)"), "{error}");
+    assert!(
+        error.contains("100 of profiler.WallClockSample (threads that slept: --events off-cpu)"),
+        "{error}"
+    );
     let wall = Told { events: Events::Wall, ..told() };
     assert!(super::super::read(&*written(&answer), None, &wall).is_err(), "and none that could run");
     let faults = self::answer(SampleKind::PageFaults, &[(frames()[0].clone(), 0, 2, 512)]);
-    assert!(matches!(back(&faults), Err(ImportError::Nothing(_))), "events of ours are none of the JDK's");
+    let error = back(&faults).unwrap_err().to_string();
+    assert!(error.contains("2 of emberscope.PageFaults (--events page-faults)"), "{error}");
 }
 
 proptest! {

@@ -4,7 +4,7 @@
 //! over by what the metadata say of it. Out: [`Pools`]. Values that name each other are looked up when they are asked for.
 //! Limits: those of [`Values`], and [`limits::MEMORY`].
 
-use super::super::limits;
+use super::super::{limits, name};
 use super::bytes::{Bad, Reader, Text};
 use super::metadata::Class;
 use super::values::Values;
@@ -57,6 +57,12 @@ impl Pools {
             Text::Here(text) => text.to_string(),
             Text::Pool(number) => self.texts.get(number).cloned().unwrap_or_default(),
         }
+    }
+
+    /// The name of a class as people write it; empty: it is not there.
+    pub fn class(&self, number: i64) -> String {
+        let symbol = self.classes.get(&number).and_then(|name| self.symbols.get(name));
+        symbol.map(|symbol| name::class(symbol)).unwrap_or_default()
     }
 
     /// Reads the pools of a check point; `reader` stands behind its size and type.

@@ -2,6 +2,7 @@
 
 use super::super::Events;
 use super::super::gather::Gather;
+use emberscope_model::SampleKind;
 use std::collections::BTreeMap;
 
 /// Kinds of samples that are told apart.
@@ -12,19 +13,44 @@ pub enum Counted {
     Native,
     WallRunnable,
     WallSleeping,
+    MonitorEnter,
+    Park,
+    Allocation,
+    AllocationSample,
+    Own,
 }
 
 impl Counted {
-    pub const ALL: &'static [Self] =
-        &[Self::Execution, Self::CpuTime, Self::Native, Self::WallRunnable, Self::WallSleeping];
+    pub const ALL: &'static [Self] = &[
+        Self::Execution,
+        Self::CpuTime,
+        Self::Native,
+        Self::WallRunnable,
+        Self::WallSleeping,
+        Self::MonitorEnter,
+        Self::Park,
+        Self::Allocation,
+        Self::AllocationSample,
+        Self::Own,
+    ];
 
-    /// Whether it is one of those that are asked for.
+    /// Whether it is one of those that are asked for. Of our own events only those that are asked for are told from others.
     pub fn is_asked_by(self, events: Events) -> bool {
-        match events {
-            Events::Cpu => matches!(self, Self::Execution | Self::CpuTime),
-            Events::Native => self == Self::Native,
-            Events::Wall => self == Self::WallRunnable,
-        }
+        matches!(
+            (events, self),
+            (Events::Cpu, Self::Execution | Self::CpuTime)
+                | (Events::Native, Self::Native)
+                | (Events::Wall, Self::WallRunnable)
+                | (Events::Kind(SampleKind::OffCpu), Self::WallSleeping)
+                | (Events::Kind(SampleKind::Alloc), Self::Allocation | Self::AllocationSample)
+                | (Events::Lock, Self::MonitorEnter | Self::Park)
+                | (Events::Kind(_) | Events::Lock, Self::Own)
+        )
+    }
+
+    /// Whether others that are asked for are left out where there are any of these: they cover the same.
+    pub const fn is_better(self) -> bool {
+        matches!(self, Self::CpuTime | Self::AllocationSample)
     }
 
     /// The event's name, as the JDK or async-profiler has it.
@@ -41,7 +67,14 @@ impl Counted {
                 "jdk.NativeMethodSample (threads in native methods, which may wait: --events native)"
             }
             Self::WallRunnable => "profiler.WallClockSample (threads that could run: --events wall)",
-            Self::WallSleeping => "profiler.WallClockSample (threads that slept)",
+            Self::WallSleeping => "profiler.WallClockSample (threads that slept: --events off-cpu)",
+            Self::MonitorEnter => "jdk.JavaMonitorEnter (--events lock)",
+            Self::Park => "jdk.ThreadPark of locks (--events lock)",
+            Self::Allocation => {
+                "jdk.ObjectAllocationInNewTLAB and jdk.ObjectAllocationOutsideTLAB (--events alloc)"
+            }
+            Self::AllocationSample => "jdk.ObjectAllocationSample (--events alloc)",
+            Self::Own => "Emberscope's own event",
         }
     }
 }
@@ -77,10 +110,10 @@ impl Counts {
 /// What was read of a recording.
 #[derive(Debug)]
 pub struct Recording {
-    /// Samples that are asked for, but `jdk.CPUTimeSample`.
+    /// Samples that are asked for, but the better ones.
     pub main: Gather,
-    /// Samples of `jdk.CPUTimeSample`, the better ones where there are any.
-    pub cpu_time: Gather,
+    /// Those that are [better](Counted::is_better) where there are any.
+    pub better: Gather,
     pub counts: Counts,
     /// Who sampled, and how often.
     pub by: Vec<String>,
@@ -90,9 +123,9 @@ pub struct Recording {
 }
 
 impl Recording {
-    pub fn new(main: Gather, cpu_time: Gather) -> Self {
+    pub fn new(main: Gather, better: Gather) -> Self {
         let (by, remarks) = (Vec::new(), Vec::new());
-        Self { main, cpu_time, counts: Counts::default(), by, remarks, lost: 0 }
+        Self { main, better, counts: Counts::default(), by, remarks, lost: 0 }
     }
 
     pub fn tell(list: &mut Vec<String>, text: String) {

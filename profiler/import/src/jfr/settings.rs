@@ -81,14 +81,24 @@ impl Settings {
             let says = "the recording says how often it sampled: --hz and --period were not used";
             Recording::tell(&mut recording.remarks, says.to_owned());
         }
-        let version = self.set(self.recording, "version").unwrap_or_default();
-        let who = match self.is_async_profiler() {
-            true => format!("async-profiler {version}").trim_end().to_owned(),
-            false => "JFR".to_owned(),
-        };
-        let what = counted.event();
+        let (who, what) = (self.who(), counted.event());
         Recording::tell(&mut recording.by, format!("{who}, {what} every {}", length(period)));
         Ok(period)
+    }
+
+    /// Who sampled: `async-profiler 4.5`, `JFR`.
+    pub fn who(&self) -> String {
+        let version = self.set(self.recording, "version").unwrap_or_default();
+        match (self.writer(), self.is_async_profiler()) {
+            (Some(version), _) => format!("Emberscope {version}").trim_end().to_owned(),
+            (None, true) => format!("async-profiler {version}").trim_end().to_owned(),
+            (None, false) => "JFR".to_owned(),
+        }
+    }
+
+    /// Of events of this type only those that took so long are written, where that is said: `20 ms`.
+    pub fn threshold(&self, number: i64) -> Option<u64> {
+        self.set(Some(number), "threshold").and_then(timespan)
     }
 }
 

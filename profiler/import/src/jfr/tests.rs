@@ -2,8 +2,11 @@
 
 use super::super::tests::{folded, told};
 use super::super::{Events, Format, ImportError, Told};
-use super::fake::{ALLOCATION, CPU_TIME, EXECUTION, Fake, NATIVE, RECORDING, WALL};
-use emberscope_model::LabelKey;
+use super::fake::{
+    ALLOCATION, CPU_TIME, EXECUTION, Fake, IN_TLAB, MONITOR_ENTER, NATIVE, OUTSIDE_TLAB, PARK, RECORDING,
+    WALL,
+};
+use emberscope_model::{LabelKey, SampleKind};
 use proptest::prelude::*;
 
 /// 2026-11-22T08:00:03Z.
@@ -31,7 +34,7 @@ fn samples_of_the_jdk_in_windows_of_their_time() {
         fake.sample(EXECUTION, 7_000, 1, 3, 1);
         fake.sample(EXECUTION, 7_001, 2, 99, 1);
         fake.sample(NATIVE, 7_001, 1, 1, 1);
-        fake.event(ALLOCATION, |fake, out| fake.long(out, 1));
+        fake.other(ALLOCATION, 0, &[1, 1, 1, 64]);
         let imported = read(&fake.bytes(), &told()).unwrap();
         assert_eq!(imported.format, Format::Jfr);
         let windows: Vec<(u64, u64)> = imported
@@ -123,6 +126,82 @@ fn what_is_no_time_on_a_cpu_is_left_out_unless_asked_for() {
     assert_eq!(wall.windows[0].rows[0].labels.get(LabelKey::Source), "async-profiler-wall");
     let error = read(&agent("cache-misses"), &told()).unwrap_err().to_string();
     assert!(error.contains("no samples of CPU time") && error.contains("event cache-misses"), "{error}");
+}
+
+fn asked(events: Events) -> Told {
+    Told { events, period: None, ..told() }
+}
+
+#[test]
+fn allocations_are_of_a_class_and_of_the_better_event() {
+    let mut fake = jdk(true);
+    fake.other(IN_TLAB, 0, &[1, 1, 4, 24, 65_536]);
+    fake.other(OUTSIDE_TLAB, 1, &[1, 1, 1, 1_000_000]);
+    fake.sample(EXECUTION, 0, 1, 1, 1);
+    let alloc = asked(Events::Kind(SampleKind::Alloc));
+    let imported = read(&fake.bytes(), &alloc).unwrap();
+    assert_eq!((imported.kind, imported.windows[0].rows[0].kind), (SampleKind::Alloc, SampleKind::Alloc));
+    assert_eq!((imported.sampled.count, imported.sampled.weight), (2, 1_065_536));
+    let main = "a.b.Busy.main_[0];a.b.Busy.spin_[j]";
+    assert_eq!(folded(&imported), [format!("{main};a.b.Busy 1"), format!("{main};byte[] 1")]);
+    assert_eq!(imported.by, "JFR, jdk.ObjectAllocationInNewTLAB");
+    assert_eq!(imported.left_out[0].what, "jdk.ExecutionSample");
+    fake.other(ALLOCATION, 1, &[1, 1, 4, 3_000_000]);
+    let imported = read(&fake.bytes(), &alloc).unwrap();
+    assert_eq!((imported.sampled.count, imported.sampled.weight), (1, 3_000_000));
+    assert_eq!(imported.by, "JFR, jdk.ObjectAllocationSample");
+    assert!(imported.left_out.iter().any(|out| out.what.contains("InNewTLAB") && out.count == 2));
+    let error = read(&jdk(true).bytes(), &alloc).unwrap_err().to_string();
+    assert_eq!(error, "it has no samples of allocated memory");
+}
+
+#[test]
+fn waits_for_monitors_and_locks_have_their_lock_and_last_as_long() {
+    let mut fake = jdk(true);
+    fake.setting(MONITOR_ENTER, "threshold", "20 ms");
+    // 08:00:09 to 08:00:21: in three windows.
+    fake.other(MONITOR_ENTER, 6_000, &[12_000_000, 1, 1, 1, 2]);
+    fake.other(PARK, 7_000, &[500_000, 1, 1, 5]);
+    fake.other(PARK, 7_000, &[900_000, 1, 1, 6]);
+    let imported = read(&fake.bytes(), &asked(Events::Lock)).unwrap();
+    assert_eq!((imported.kind, imported.sampled.count), (SampleKind::OffCpu, 2));
+    let sums: Vec<u64> =
+        imported.windows.iter().map(|w| w.rows.iter().map(|row| row.weight / 1_000_000).sum()).collect();
+    assert_eq!(sums, [1_000, 10_500, 1_000]);
+    let labels = |key| imported.windows[1].rows.iter().map(|row| row.labels.get(key)).collect::<Vec<_>>();
+    assert_eq!(labels(LabelKey::Wait), ["lock", "lock"]);
+    let locks = ["a.b.Busy", "java.util.concurrent.locks.ReentrantLock$NonfairSync"];
+    assert_eq!(
+        (labels(LabelKey::Lock), labels(LabelKey::LockOwner)),
+        (locks.to_vec(), vec!["GC Thread#0", ""])
+    );
+    assert_eq!(imported.remarks, ["jdk.JavaMonitorEnter shorter than 20 ms is not in the recording"]);
+    assert_eq!(imported.left_out[0].what, "jdk.ThreadPark of what is no lock");
+    // One that ends after the end of time is refused, and takes no time.
+    fake.other(MONITOR_ENTER, 0, &[i64::MAX / 1_000, 1, 1, 1, 2]);
+    assert!(matches!(
+        read(&fake.bytes(), &asked(Events::Lock)),
+        Err(ImportError::Time(_) | ImportError::Windows)
+    ));
+}
+
+#[test]
+fn threads_that_slept_are_waits() {
+    let mut fake = Fake::new(true, START);
+    fake.usual();
+    fake.setting(RECORDING, "version", "4.5");
+    fake.setting(RECORDING, "event", "wall");
+    fake.setting(EXECUTION, "wall", "50000000");
+    fake.sample(WALL, 0, 1, 1, 1);
+    fake.sample(WALL, 0, 1, 1, 2);
+    let imported = read(&fake.bytes(), &asked(Events::Kind(SampleKind::OffCpu))).unwrap();
+    assert_eq!(
+        (imported.kind, imported.sampled.count, imported.sampled.weight),
+        (SampleKind::OffCpu, 3, 150_000_000)
+    );
+    assert_eq!(imported.left_out[0].count, 3);
+    let error = super::super::read(&b"a 1"[..], None, &asked(Events::Lock)).unwrap_err().to_string();
+    assert!(error.contains("--events lock would choose"), "{error}");
 }
 
 #[test]

@@ -60,6 +60,11 @@ impl Got {
     }
 }
 
+/// Seconds with two decimals: weights of waits are stored to three digits.
+fn hundredths(seconds: &Value) -> Value {
+    seconds.as_f64().map_or(Value::Null, |seconds| json!((seconds * 100.0).round() / 100.0))
+}
+
 fn state(store: impl Store + 'static) -> ServeState {
     ServeState {
         store: Arc::new(store),

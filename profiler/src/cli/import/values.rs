@@ -24,11 +24,8 @@ pub fn unit() -> impl TypedValueParser<Value = Unit> {
 
 /// `--events`.
 pub fn events() -> impl TypedValueParser<Value = Events> {
-    PossibleValuesParser::new(["cpu", "native", "wall"]).map(|name| match name.as_str() {
-        "native" => Events::Native,
-        "wall" => Events::Wall,
-        _ => Events::Cpu,
-    })
+    PossibleValuesParser::new(Events::all().map(Events::slug))
+        .try_map(|slug| Events::from_slug(&slug).ok_or("no such events"))
 }
 
 /// A `--label`.

@@ -35,7 +35,7 @@ pub(super) struct Group {
     pub window: u32,
     pub set: u32,
     pub kind: SampleKind,
-    /// What most samples of the group weigh. A row's weight is `count * period + rest`, modulo 2^64.
+    /// What more than half of the group's rows weigh per sample, or 0. A row's weight is `count * period + rest`, modulo 2^64.
     pub period: u64,
     /// Samples of all rows.
     pub count: u64,

@@ -13,6 +13,7 @@ mod names;
 mod pauses;
 mod record;
 mod replay;
+mod rounding;
 mod spark;
 mod view;
 
@@ -26,6 +27,8 @@ use super::spark::SparkWords;
 use codec::{Reader, put, put_signed};
 use emberscope_model::{LabelSet, SampleKind, StackEnd, Window};
 use names::{ByAddress, Names};
+use rounding::Rounding;
+use std::collections::BTreeMap;
 
 /// The windows since the last block.
 #[derive(Debug, Default)]
@@ -148,10 +151,14 @@ impl Part {
             }
             same
         });
+        let mut roundings: BTreeMap<SampleKind, Rounding> = BTreeMap::new();
+        for (_, kind, row) in rows.iter_mut().filter(|(_, kind, _)| kind.facts().measured) {
+            row.weight = roundings.entry(*kind).or_default().round(row.weight);
+        }
         let (mut heads, mut bytes) = (Vec::new(), Vec::with_capacity(rows.len() * 3));
         for group in rows.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let Some((set, kind, first)) = group.first().copied() else { continue };
-            let period = first.weight.checked_div(first.count).unwrap_or_default();
+            let Some((set, kind, _)) = group.first().copied() else { continue };
+            let period = period(group.iter().map(|(.., row)| row));
             heads.push(GroupHead { set, kind, period, rows: group.len() as u32 });
             let mut before = 0;
             for (_, _, row) in group {
@@ -258,6 +265,20 @@ impl Part {
             + self.named_bytes()
             + self.spark.bytes()
     }
+}
+
+/// What most samples of a group weigh; 0 where they weigh this and that, so that rows of like weights stay alike.
+fn period<'a>(rows: impl Iterator<Item = &'a PartRow> + Clone) -> u64 {
+    let each = rows.filter_map(|row| row.weight.checked_div(row.count));
+    // Whatever more than half of them have is left when different ones were taken away in pairs (Boyer and Moore).
+    let (likely, _) = each.clone().fold((0, 0_u64), |(likely, lead), weight| match lead {
+        0 => (weight, 1),
+        lead if weight == likely => (likely, lead + 1),
+        lead => (likely, lead - 1),
+    });
+    let (of_it, all) =
+        each.fold((0, 0_u64), |(of_it, all), weight| (of_it + u64::from(weight == likely), all + 1));
+    if of_it * 2 > all { likely } else { 0 }
 }
 
 fn put_row(out: &mut Vec<u8>, row: &PartRow, period: u64) {

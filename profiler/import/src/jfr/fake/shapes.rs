@@ -23,6 +23,10 @@ pub const CPU_TIME: i64 = 104;
 pub const SETTING: i64 = 105;
 pub const RECORDING: i64 = 106;
 pub const ALLOCATION: i64 = 107;
+pub const IN_TLAB: i64 = 108;
+pub const OUTSIDE_TLAB: i64 = 109;
+pub const MONITOR_ENTER: i64 = 110;
+pub const PARK: i64 = 111;
 
 pub(super) const SAMPLE: &[(&str, i64, bool, bool, bool)] = &[
     ("startTime", LONG, false, false, true),
@@ -31,7 +35,7 @@ pub(super) const SAMPLE: &[(&str, i64, bool, bool, bool)] = &[
     ("state", STATE, true, false, false),
 ];
 
-pub(super) const SHAPES: [Shape; 20] = [
+pub(super) const SHAPES: [Shape; 24] = [
     (LONG, "long", &[]),
     (INT, "int", &[]),
     (BOOLEAN, "boolean", &[]),
@@ -109,5 +113,61 @@ pub(super) const SHAPES: [Shape; 20] = [
         ],
     ),
     (RECORDING, "jdk.ActiveRecording", &[("startTime", LONG, false, false, true)]),
-    (ALLOCATION, "jdk.ObjectAllocationSample", &[("startTime", LONG, false, false, true)]),
+    (
+        ALLOCATION,
+        "jdk.ObjectAllocationSample",
+        &[
+            ("startTime", LONG, false, false, true),
+            ("eventThread", THREAD, true, false, false),
+            ("stackTrace", TRACE, true, false, false),
+            ("objectClass", CLASS, true, false, false),
+            ("weight", LONG, false, false, false),
+        ],
+    ),
+    (
+        IN_TLAB,
+        "jdk.ObjectAllocationInNewTLAB",
+        &[
+            ("startTime", LONG, false, false, true),
+            ("eventThread", THREAD, true, false, false),
+            ("stackTrace", TRACE, true, false, false),
+            ("objectClass", CLASS, true, false, false),
+            ("allocationSize", LONG, false, false, false),
+            ("tlabSize", LONG, false, false, false),
+        ],
+    ),
+    (
+        OUTSIDE_TLAB,
+        "jdk.ObjectAllocationOutsideTLAB",
+        &[
+            ("startTime", LONG, false, false, true),
+            ("eventThread", THREAD, true, false, false),
+            ("stackTrace", TRACE, true, false, false),
+            ("objectClass", CLASS, true, false, false),
+            ("allocationSize", LONG, false, false, false),
+        ],
+    ),
+    (
+        MONITOR_ENTER,
+        "jdk.JavaMonitorEnter",
+        &[
+            ("startTime", LONG, false, false, true),
+            ("duration", LONG, false, false, true),
+            ("eventThread", THREAD, true, false, false),
+            ("stackTrace", TRACE, true, false, false),
+            ("monitorClass", CLASS, true, false, false),
+            ("previousOwner", THREAD, true, false, false),
+        ],
+    ),
+    (
+        PARK,
+        "jdk.ThreadPark",
+        &[
+            ("startTime", LONG, false, false, true),
+            ("duration", LONG, false, false, true),
+            ("eventThread", THREAD, true, false, false),
+            ("stackTrace", TRACE, true, false, false),
+            ("parkedClass", CLASS, true, false, false),
+        ],
+    ),
 ];

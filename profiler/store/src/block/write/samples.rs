@@ -19,7 +19,7 @@ pub(in super::super) fn row_columns(place: &'static str, rows: &[Row]) -> [Colum
         Column::int(place, How::Delta, rows.iter().map(|row| row.place)),
         Column::int("stack", How::Delta, rows.iter().map(|row| row.stack)),
         Column::long("count", How::Delta, rows.iter().map(|row| row.count)),
-        Column::long("rest", How::Delta, rows.iter().map(|row| row.rest)),
+        Column::long("rest", How::Dictionary, rows.iter().map(|row| row.rest)),
     ]
 }
 
@@ -114,7 +114,7 @@ pub(in super::super) fn group_tables(
             Column::text("kind", How::Dictionary, groups.iter().map(|group| group.kind.slug())),
             Column::long("period", How::Dictionary, groups.iter().map(|group| group.period)),
             Column::long("count", How::Delta, groups.iter().map(|group| group.count)),
-            Column::long("rest", How::Delta, groups.iter().map(rest)),
+            Column::long("rest", How::Plain, groups.iter().map(rest)),
             Column::long("frames", How::Delta, groups.iter().map(|group| group.frames)),
             Column::long("approximate", How::Delta, groups.iter().map(|group| group.approximate)),
         ],
