@@ -16,6 +16,9 @@ const WITHIN: f64 = 0.10;
 /// Standard errors of the classes' objects, in units of that of objects of one size: arrays of bytes have all sizes from 27 to 8,204
 /// (the root of their mean size times the mean of one over it), and of 200 arrays of Strings one takes most of the bytes.
 const ERRORS: [f64; 3] = [1.7, 1.0, 3.2];
+/// What may be too much beside. An array that takes most of a buffer and still fits into it lies there unseen, and the small one that
+/// fits no more tells all of the buffer's bytes: Parallel's of 2 MB had 1.6 to 2.2 times the arrays of Strings that there were.
+const UNSEEN: [f64; 3] = [0.0, 0.0, 1.5];
 /// Of a method's bytes, those of its class. The rest has no name.
 const OF_ITS_CLASS: f64 = 0.97;
 /// Of what is counted, what has its method at the least: on a crowded machine a stack may come up before the names of code that is
@@ -112,12 +115,12 @@ fn objects(daemon: &Daemon, java: &Running, query: &str) -> Result<()> {
     };
     let (objects, samples) = (folded("objects")?, folded("samples")?);
     let mut wrong = Vec::new();
-    for (part, error) in PARTS.into_iter().zip(ERRORS) {
+    for ((part, error), unseen) in PARTS.into_iter().zip(ERRORS).zip(UNSEEN) {
         let (truth, found) = (part.objects(java)?, part.sampled(&objects)?.of_class);
         let samples = part.sampled(&samples)?.of_class;
         let slack = WITHIN + 3.0 * error / samples.max(1.0).sqrt();
         println!("{part:?}: {found} objects of {samples} samples, {truth} counted");
-        if (found - truth).abs() > truth * slack {
+        if found < truth * (1.0 - slack) || found > truth * (1.0 + slack + unseen) {
             wrong.push(format!("{part:?}: {found} objects of {samples} samples, {truth} counted"));
         }
     }
