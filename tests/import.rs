@@ -37,6 +37,18 @@ impl Place {
         Ok(Some(Self { binary, java, dir }))
     }
 
+    /// And async-profiler's library.
+    fn with_agent_or_skip(test: &str) -> Result<Option<(Self, PathBuf)>> {
+        let Some(place) = Self::or_skip(test)? else { return Ok(None) };
+        match async_profiler::ensure() {
+            Ok(agent) => Ok(Some((place, agent))),
+            Err(why) => {
+                skip(test, &format!("{why:#}"));
+                Ok(None)
+            }
+        }
+    }
+
     fn file(&self, name: &str) -> String {
         self.dir.path().join(name).display().to_string()
     }
@@ -163,14 +175,7 @@ fn a_recording_of_the_jdk_is_what_jfr_prints() -> Result<()> {
 #[test]
 fn a_recording_of_async_profiler_is_what_its_converter_says() -> Result<()> {
     const TEST: &str = "a_recording_of_async_profiler_is_what_its_converter_says";
-    let Some(place) = Place::or_skip(TEST)? else { return Ok(()) };
-    let agent = match async_profiler::ensure() {
-        Ok(agent) => agent,
-        Err(why) => {
-            skip(TEST, &format!("{why:#}"));
-            return Ok(());
-        }
-    };
+    let Some((place, agent)) = Place::with_agent_or_skip(TEST)? else { return Ok(()) };
     let file = place.file("agent.jfr");
     let agent_flag =
         format!("-agentpath:{}=start,event=itimer,interval=5ms,jfr,file={file}", agent.display());
@@ -269,14 +274,7 @@ fn locks_and_allocations_of_the_jdk_are_what_jfr_prints() -> Result<()> {
 #[test]
 fn locks_and_allocations_of_async_profiler_are_what_its_converter_says() -> Result<()> {
     const TEST: &str = "locks_and_allocations_of_async_profiler_are_what_its_converter_says";
-    let Some(place) = Place::or_skip(TEST)? else { return Ok(()) };
-    let agent = match async_profiler::ensure() {
-        Ok(agent) => agent,
-        Err(why) => {
-            skip(TEST, &format!("{why:#}"));
-            return Ok(());
-        }
-    };
+    let Some((place, agent)) = Place::with_agent_or_skip(TEST)? else { return Ok(()) };
     let file = place.file("agent.jfr");
     let flag =
         format!("-agentpath:{}=start,event=itimer,alloc=64k,lock=1us,jfr,file={file}", agent.display());
