@@ -1,13 +1,44 @@
 //! What the daemon keeps on disk, on real Spark: a kill and a restart change no answer about closed windows.
 //!
 //! A daemon that has recorded a real job is killed with SIGKILL, twice, and stopped once: each that is started after
-//! that on the same directory must say the same, to the last byte.
+//! that on the same directory must say the same, to the last byte. What one could not push the next sends.
 
 use crate::held::{SMALL, answers, disk, ensure_same, held, kill, now_ms};
 use anyhow::{Context as _, Result, ensure};
 use emberscope_tests::{Daemon, Here, SparkJob, VISIBLE, WARM_UP, wait_for, wait_visible};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A server that takes what it is sent, and counts it.
+fn receiver() -> Result<(String, Arc<AtomicUsize>)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let taken = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&taken);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream);
+            let (mut line, mut length) = (String::new(), 0);
+            while reader.read_line(&mut line).unwrap_or(0) > 2 {
+                let field = line.to_lowercase();
+                length =
+                    field.strip_prefix("content-length:").map_or(length, |n| n.trim().parse().unwrap_or(0));
+                line.clear();
+            }
+            let body = std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink());
+            let answer = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+            if length > 0 && body.is_ok_and(|bytes| bytes == length) {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let _ = reader.get_mut().write_all(answer.as_bytes());
+            }
+        }
+    });
+    Ok((url, taken))
+}
 
 #[test]
 fn a_kill_and_a_restart_change_no_answer() -> Result<()> {
@@ -26,13 +57,26 @@ fn a_kill_and_a_restart_change_no_answer() -> Result<()> {
     wait_visible(&daemon, later)?;
 
     kill(daemon)?;
-    let daemon = here.daemon(dir.path(), &SMALL)?;
+    // Nobody takes what this one pushes (discard).
+    let daemon = here.daemon(dir.path(), &[&SMALL[..], &["--push-otlp", "http://127.0.0.1:9"]].concat())?;
     ensure_same("after a second kill", questions, known, &answers(&daemon, questions)?)?;
     let after = daemon.json(&format!("/api/v1/flamegraph?format=json&from={until}&until={later}"))?;
     ensure!(after["quality"]["samples"].as_u64() > Some(0), "what the second daemon sampled is gone");
+    wait_visible(&daemon, now_ms()?)?;
     ensure!(daemon.stop()?.success());
+    let waiting = || -> Result<usize> { Ok(std::fs::read_dir(dir.path().join("data/push-otlp"))?.count()) };
+    let kept = waiting()?;
+    ensure!(kept > 0, "no window waits for its server");
 
-    let daemon = here.daemon(dir.path(), &SMALL)?;
+    let (server, taken) = receiver()?;
+    let daemon = here.daemon(dir.path(), &[&SMALL[..], &["--push-otlp", &server]].concat())?;
+    wait_for("what waited is sent", VISIBLE, || Ok((waiting()? == 0).then_some(())))?;
+    let state = &daemon.json("/api/v1/status")?["push_otlp"];
+    let mut dropped = state["dropped"].as_object().context("no counts")?.values().filter_map(Value::as_u64);
+    ensure!(
+        taken.load(Ordering::Relaxed) >= kept && dropped.all(|count| count == 0),
+        "{kept} waited: {taken:?}, {state}"
+    );
     ensure_same("after a stop", questions, known, &answers(&daemon, questions)?)?;
     let disk_after = disk(&daemon)?;
     ensure!(

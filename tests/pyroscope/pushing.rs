@@ -54,7 +54,7 @@ fn what_is_pushed_is_read_by_pyroscopes_own_protos() -> Result<()> {
     let address = lines.next().context("the server did not start")??;
     let tenant = Some("team".to_owned());
     let protocol = Protocol::Pyroscope;
-    let pusher = Pusher::start(PushConfig { protocol, url: format!("http://{address}"), tenant })?;
+    let pusher = Pusher::start(PushConfig { protocol, url: format!("http://{address}"), tenant }, None)?;
     let until = WallTime::now();
     pusher.offer(&window(until));
     let mut series: Vec<Value> = Vec::new();
@@ -79,7 +79,7 @@ fn what_is_pushed_is_read_by_pyroscopes_own_protos() -> Result<()> {
         ensure!(one["id"].as_str().is_some_and(|id| id.len() == 36), "{one}");
     }
     let state = pusher.state();
-    ensure!(state.retries == 1 && state.dropped == [0; 6], "{state:?}");
+    ensure!(state.retries == 1 && state.dropped == [0; 7], "{state:?}");
     drop(pusher);
     server.kill()?;
     server.wait()?;

@@ -132,7 +132,7 @@ pub fn run_daemon(config: DaemonConfig, life: Lifecycle) -> Result<(), PipelineE
     let doors = runtime.block_on(doors::of(&config).open())?;
     let store_dir = config.data_dir.get().join("store");
     let store: Arc<dyn Store> = Arc::new(DiskStore::open(settings::store(&config, &store_dir))?);
-    let joined = join(&config, Arc::clone(&store), Some(&config.data_dir.get().join("unwind")))?;
+    let joined = join(&config, Arc::clone(&store), Some(config.data_dir.get()))?;
     let ready = Arc::new(AtomicBool::new(false));
     let names = NamesConfig {
         urls: config.spark_url.as_ref().map(|urls| urls.get().to_vec()).unwrap_or_default(),
@@ -204,7 +204,7 @@ struct Joined {
 fn join(
     config: &DaemonConfig,
     store: Arc<dyn Store>,
-    unwind_dir: Option<&Path>,
+    data_dir: Option<&Path>,
 ) -> Result<Joined, PipelineError> {
     let node = match &config.node {
         Some(name) => name.get().to_owned(),
@@ -224,7 +224,8 @@ fn join(
         tracing::warn!(event = lacking.name(), lacks = %lacking.what, "cannot be sampled here: all else is");
     }
     let tables = capture.take_tables();
-    let mut tables = Tables::start(tables, unwind_dir).map_err(PipelineError::Runtime)?;
+    let unwind_dir = data_dir.map(|dir| dir.join("unwind"));
+    let mut tables = Tables::start(tables, unwind_dir.as_deref()).map_err(PipelineError::Runtime)?;
     let started = ClockReading::take();
     let processes = registry.scan();
     tables.begin(&registry);
@@ -233,7 +234,7 @@ fn join(
     let health = Health::new(Arc::clone(&metrics), Arc::clone(&shared), &features, *config.hz.get());
     let readers = Readers::new(runtimes);
     let symbolizer = Symbolizer::new(settings::symbolizer(config, readers.clone()));
-    let pushers = pushers::start(config).map_err(PipelineError::Runtime)?;
+    let pushers = pushers::start(config, data_dir).map_err(PipelineError::Runtime)?;
     // Whatever begins from here on is watched from its beginning.
     let threads = Threads::new(Limits::default(), started.monotonic_ns);
     let places = registry.places();

@@ -30,11 +30,7 @@ pub fn store(config: &DaemonConfig, dir: &Path) -> DiskStoreConfig {
             FullDisk::Drop => WhenFull::DropOldest,
             FullDisk::Stop => WhenFull::Stop,
         },
-        keep_free: match config.keep_free {
-            FreeSpace::Auto => KeepFree::Auto,
-            FreeSpace::Bytes(bytes) => KeepFree::Bytes(bytes.0),
-            FreeSpace::Percent(percent) => KeepFree::Percent(percent),
-        },
+        keep_free: keep_free(config.keep_free),
         retention_age: config.retention_age.get(),
         roll_ups: [(config.rollup_1m_age, 60), (config.rollup_10m_age, 600)]
             .into_iter()
@@ -49,6 +45,15 @@ pub fn store(config: &DaemonConfig, dir: &Path) -> DiskStoreConfig {
         },
         retention_bytes: config.retention_bytes.0,
         ..DiskStoreConfig::new(dir)
+    }
+}
+
+/// How much of data-dir's file system stays free.
+pub const fn keep_free(setting: FreeSpace) -> KeepFree {
+    match setting {
+        FreeSpace::Auto => KeepFree::Auto,
+        FreeSpace::Bytes(bytes) => KeepFree::Bytes(bytes.0),
+        FreeSpace::Percent(percent) => KeepFree::Percent(percent),
     }
 }
 

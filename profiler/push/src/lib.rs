@@ -4,17 +4,20 @@
 //! In: windows, as they are stored. Out: for Pyroscope a profile (pprof) for each of their label sets, but for what tells
 //! single tasks and processes apart; for OTLP one for each process, with tasks; and what became of them. A thread of its own packs and sends: nothing waits for the
 //! server. What it does not take at once is tried again with longer and longer pauses (`PAUSES`), up to
-//! `MAX_QUEUED` bytes; then the oldest go. Everything that is not sent is counted with a reason.
+//! `MAX_QUEUED` bytes, nearly all of them in files, which the next start finds; then the oldest go. Everything that is not
+//! sent is counted with a reason.
 
 mod otlp;
 mod profiles;
 mod queue;
 mod send;
+mod spool;
 #[cfg(test)]
 mod tests;
 mod wire;
 
 pub use queue::{PushDrop, PushState};
+pub use spool::{HasRoom, Keep};
 
 use emberscope_model::{TimeRange, Window};
 use emberscope_supervise::Beat;
@@ -30,7 +33,7 @@ use std::time::{Duration, Instant};
 /// Windows that wait to be packed: packing one takes some milliseconds, a request up to [`send::TIMEOUT`].
 const MAX_WINDOWS: usize = 16;
 /// Bytes of packed profiles that wait: hours of an ordinary node.
-const MAX_QUEUED: usize = 32 << 20;
+const MAX_QUEUED: u64 = 32 << 20;
 /// Longest for one request or window: over a request's own time-out.
 const STUCK: Duration = Duration::from_secs(120);
 /// First and longest pause after a failure.
@@ -71,13 +74,14 @@ pub struct PushConfig {
     pub tenant: Option<String>,
 }
 
-/// Pushes until it is dropped; what waits then is counted as dropped.
+/// Pushes until it is dropped; what waits then stays in files, or is counted as dropped.
 #[derive(Debug)]
 pub struct Pusher {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// What the pushing thread has in common with others. Its queue is its own: nobody waits for the queue's disk.
 #[derive(Debug)]
 struct Shared {
     inner: Mutex<Inner>,
@@ -88,7 +92,10 @@ struct Shared {
 #[derive(Debug)]
 struct Inner {
     windows: Vec<(TimeRange, Vec<emberscope_model::Row>)>,
-    queue: Queue,
+    /// Windows that found no room in `windows`.
+    missed: u64,
+    /// The queue's state, as the thread told it last.
+    state: PushState,
 }
 
 impl Shared {
@@ -96,19 +103,24 @@ impl Shared {
         // Every change of it is one statement.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn tell(&self, queue: &Queue) {
+        self.lock().state = queue.state();
+    }
 }
 
 impl Pusher {
-    /// Starts the thread that packs and sends. The server is not asked yet.
+    /// Starts the thread that packs and sends. The server is not asked yet. Without `keep` all that waits does so in memory.
     ///
     /// # Errors
     /// The kernel starts no thread.
-    pub fn start(config: PushConfig) -> io::Result<Self> {
-        Self::with_pauses(config, PAUSES)
+    pub fn start(config: PushConfig, keep: Option<Keep>) -> io::Result<Self> {
+        Self::with_pauses(config, keep, PAUSES)
     }
 
-    fn with_pauses(config: PushConfig, pauses: (Duration, Duration)) -> io::Result<Self> {
-        let inner = Inner { windows: Vec::new(), queue: Queue::new(&config.url, MAX_QUEUED) };
+    fn with_pauses(config: PushConfig, keep: Option<Keep>, pauses: (Duration, Duration)) -> io::Result<Self> {
+        let mut queue = Queue::new(&config.url, MAX_QUEUED, keep);
+        let inner = Inner { windows: Vec::new(), missed: 0, state: queue.state() };
         let shared = Arc::new(Shared {
             inner: Mutex::new(inner),
             wake: Condvar::new(),
@@ -121,7 +133,7 @@ impl Pusher {
         };
         let mut sender = Sender::new(config);
         let thread = emberscope_supervise::spawn(name, STUCK, move |beat| {
-            run(&ours, (&mut sender, pack), pauses, beat)
+            run(&ours, &mut queue, (&mut sender, pack), pauses, beat);
         })?;
         Ok(Self { shared, thread: Some(thread) })
     }
@@ -135,7 +147,7 @@ impl Pusher {
         let mut inner = self.shared.lock();
         if inner.windows.len() >= MAX_WINDOWS {
             // Nobody knows yet how many profiles it would have been.
-            inner.queue.drop_one(PushDrop::QueueFull);
+            inner.missed += 1;
             return;
         }
         inner.windows.push((window.range, rows));
@@ -145,7 +157,12 @@ impl Pusher {
 
     /// What became of what was offered so far.
     pub fn state(&self) -> PushState {
-        self.shared.lock().queue.state()
+        let inner = self.shared.lock();
+        let mut state = inner.state.clone();
+        if let Some(count) = state.dropped.get_mut(PushDrop::QueueFull as usize) {
+            *count += inner.missed;
+        }
+        state
     }
 }
 
@@ -166,6 +183,7 @@ type Pack = fn(TimeRange, &[emberscope_model::Row]) -> Packed;
 /// Packs and sends until it is to stop.
 fn run(
     shared: &Shared,
+    queue: &mut Queue,
     (sender, pack): (&mut Sender, Pack),
     (first, longest): (Duration, Duration),
     beat: &Beat,
@@ -173,48 +191,46 @@ fn run(
     let mut pause = first;
     let mut next = Instant::now();
     loop {
+        shared.tell(queue);
         let mut inner = shared.lock();
         while !shared.stopping.load(Ordering::Relaxed) && inner.windows.is_empty() {
             let wait = next.saturating_duration_since(Instant::now());
-            if !inner.queue.is_empty() && wait.is_zero() {
+            if !queue.is_empty() && wait.is_zero() {
                 break;
             }
-            let wait = if inner.queue.is_empty() { longest } else { wait };
+            let wait = if queue.is_empty() { longest } else { wait };
             inner = shared.wake.wait_timeout(inner, wait).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        if shared.stopping.load(Ordering::Relaxed) {
-            inner.queue.drop_all(PushDrop::Stopped);
-            return;
         }
         let windows = std::mem::take(&mut inner.windows);
         drop(inner);
         for (range, rows) in windows {
-            let packed = beat.work(|| pack(range, &rows));
-            let mut inner = shared.lock();
-            match packed {
-                Ok(packed) => inner.queue.add(packed),
-                // Nobody knows how many profiles it would have been.
-                Err(_) => inner.queue.drop_one(PushDrop::Failed),
+            // Nobody knows how many profiles it would have been.
+            if beat.work(|| queue.add(pack(range, &rows))).is_err() {
+                queue.drop_one(PushDrop::Failed);
             }
+        }
+        if shared.stopping.load(Ordering::Relaxed) {
+            beat.busy();
+            queue.end();
+            shared.tell(queue);
+            return;
         }
         if Instant::now() < next {
             continue;
         }
-        let mut inner = shared.lock();
-        inner.queue.drop_older(MAX_AGE);
-        let Some(batch) = inner.queue.first() else { continue };
-        // The server takes its time without the lock; only this thread takes from the queue's head, unless
-        // the queue was full meanwhile.
-        drop(inner);
-        let sent = beat.work(|| sender.send(&batch.request));
-        let sent = sent.unwrap_or_else(|panicked| Sent::Later(panicked.to_string()));
-        let mut inner = shared.lock();
+        queue.drop_older(MAX_AGE);
+        shared.tell(queue);
+        let sent = match beat.work(|| Some(sender.send(&queue.first()?))) {
+            Ok(Some(sent)) => sent,
+            Ok(None) => continue,
+            Err(panicked) => Sent::Later(panicked.to_string()),
+        };
         match sent {
-            Sent::Taken => inner.queue.taken(&batch),
-            Sent::Partly { refused, says } => inner.queue.partly(&batch, refused, says),
-            Sent::Refused(says) => inner.queue.refused(&batch, says),
+            Sent::Taken => queue.taken(),
+            Sent::Partly { refused, says } => queue.partly(refused, says),
+            Sent::Refused(says) => queue.refused(says),
             Sent::Later(says) => {
-                inner.queue.failed(says);
+                queue.failed(says);
                 next = Instant::now() + pause;
                 pause = (pause * 2).min(longest);
                 continue;

@@ -272,6 +272,6 @@ impl Request {
             dictionary: Some(self.dictionary),
         };
         let request = packed(&request.encode_to_vec()).into();
-        Batch { request, profiles: self.profiles, until: range.until, number: 0 }
+        Batch { request, profiles: self.profiles, until: range.until }
     }
 }

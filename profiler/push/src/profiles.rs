@@ -31,8 +31,8 @@ const MAX_REQUEST: usize = 2 << 20;
 /// Bytes of a profile before it is packed (`validation.max-profile-size-bytes`).
 const MAX_PROFILE: usize = 4 << 20;
 
-/// A request that waits.
-#[derive(Clone, Debug)]
+/// A request to be sent.
+#[derive(Debug)]
 pub struct Batch {
     /// The request's body, encoded as its protocol has it.
     pub request: Arc<[u8]>,
@@ -40,8 +40,6 @@ pub struct Batch {
     pub profiles: u64,
     /// End of the window that its profiles are of.
     pub until: WallTime,
-    /// The batch's place in the order of batches, once it is queued.
-    pub number: u64,
 }
 
 /// What a window became.
@@ -112,7 +110,7 @@ pub fn pack(range: TimeRange, rows: &[Row]) -> Packed {
 fn batch(series: Vec<RawProfileSeries>, range: TimeRange) -> Batch {
     let profiles = series.len() as u64;
     let request = PushRequest { series }.encode_to_vec().into();
-    Batch { request, profiles, until: range.until, number: 0 }
+    Batch { request, profiles, until: range.until }
 }
 
 /// Of a label set; a service's name and the profile's must be there.

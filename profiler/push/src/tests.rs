@@ -84,9 +84,13 @@ fn window(ago: Duration) -> Window {
 }
 
 fn pusher(url: &str) -> Pusher {
+    pusher_with(url, None)
+}
+
+fn pusher_with(url: &str, keep: Option<Keep>) -> Pusher {
     let protocol = Protocol::Pyroscope;
     let config = PushConfig { protocol, url: url.to_owned(), tenant: Some("team".to_owned()) };
-    Pusher::with_pauses(config, (Duration::from_millis(10), Duration::from_millis(40))).unwrap()
+    Pusher::with_pauses(config, keep, (Duration::from_millis(10), Duration::from_millis(40))).unwrap()
 }
 
 fn wait(pusher: &Pusher, what: impl Fn(&PushState) -> bool) -> PushState {
@@ -142,7 +146,7 @@ fn a_series_for_each_stage_with_both_values() {
         assert!(told.contains(&one), "{one:?} is not in {told:?}");
     }
     let state = wait(&pusher, |state| state.sent_profiles == 3);
-    assert_eq!((state.queued_bytes, state.dropped, state.failing), (0, [0; 6], None));
+    assert_eq!((state.queued_bytes, state.dropped, state.failing), (0, [0; 7], None));
 }
 
 #[test]
@@ -171,24 +175,89 @@ fn nobody_there_costs_nothing_but_the_profiles() {
     wait(&pusher, |state| state.queued_profiles == 6);
     let shared = Arc::clone(&pusher.shared);
     drop(pusher);
-    let state = shared.lock().queue.state();
+    let state = &shared.lock().state;
     assert_eq!((state.queued_profiles, state.dropped[PushDrop::Stopped as usize]), (0, 6));
+}
+
+/// The server is away while one daemon ends and the next begins.
+#[test]
+fn what_waits_is_sent_by_the_next_daemon() {
+    let dir = tempfile::tempdir().unwrap();
+    let keep = || Keep { dir: dir.path().join("push"), has_room: Arc::new(|_| Ok(())) };
+    let files = || std::fs::read_dir(dir.path().join("push")).map_or(0, |entries| entries.count());
+    let before = pusher_with("http://127.0.0.1:9", Some(keep()));
+    before.offer(&window(Duration::ZERO));
+    wait(&before, |state| state.retries > 1);
+    assert_eq!(files(), 0, "a window is no reason for a file");
+    // Nobody has packed the second when the first daemon ends.
+    before.offer(&window(Duration::ZERO));
+    let shared = Arc::clone(&before.shared);
+    drop(before);
+    let state = shared.lock().state.clone();
+    assert_eq!((state.queued_profiles, state.dropped, files()), (6, [0; 7], 2));
+    let (url, requests) = server(&[]);
+    let after = pusher_with(&url, Some(keep()));
+    for _ in 0..2 {
+        let body = requests.recv().unwrap().1;
+        assert_eq!(PushRequest::decode(&*body).unwrap().series.len(), 3);
+    }
+    let state = wait(&after, |state| state.sent_profiles == 6);
+    assert_eq!((state.queued_profiles, state.queued_bytes, state.dropped, files()), (0, 0, [0; 7], 0));
+}
+
+#[test]
+fn little_of_what_waits_is_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let full = Arc::new(AtomicBool::new(false));
+    let says = Arc::clone(&full);
+    let has_room = Arc::new(move |_: &std::path::Path| match says.load(Ordering::Relaxed) {
+        true => Err(io::Error::other("the disk is full")),
+        false => Ok(()),
+    });
+    let mut queue = Queue::new("", MAX_QUEUED, Some(Keep { dir: dir.path().to_owned(), has_room }));
+    let add = |queue: &mut Queue, byte: u8| {
+        let request = vec![byte; 400 << 10].into();
+        let batch = profiles::Batch { request, profiles: 1, until: WallTime::now() };
+        queue.add(Packed { batches: vec![batch], too_large: 0 });
+    };
+    let files = || std::fs::read_dir(dir.path()).unwrap().count();
+    (0..5).for_each(|byte| add(&mut queue, byte));
+    assert_eq!((queue.state().queued_profiles, files()), (5, 3), "two are in memory");
+    // The disk is full: the oldest of those in memory go, for the newest.
+    full.store(true, Ordering::Relaxed);
+    (5..7).for_each(|byte| add(&mut queue, byte));
+    let state = queue.state();
+    assert_eq!((state.queued_profiles, state.dropped[PushDrop::Disk as usize], files()), (5, 2, 3));
+    // A file is gone, whoever took it.
+    let second = std::fs::read_dir(dir.path()).unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+    std::fs::remove_file(
+        second.min_by_key(|path| !path.to_string_lossy().contains("/0000000000000001-")).unwrap(),
+    )
+    .unwrap();
+    let mut order = Vec::new();
+    while let Some(request) = queue.first() {
+        order.push(request[0]);
+        queue.taken();
+    }
+    let state = queue.state();
+    assert_eq!((order, state.dropped[PushDrop::Disk as usize], files()), (vec![0, 2, 5, 6], 3, 0));
+    assert_eq!((state.queued_profiles, state.queued_bytes, state.sent_profiles), (0, 0, 4));
 }
 
 #[test]
 fn the_oldest_go_when_too_much_waits() {
-    let packed = || profiles::pack(window(Duration::ZERO).range, &window(Duration::ZERO).rows);
-    let size = packed().batches[0].request.len();
-    let mut queue = Queue::new("", size * 5 / 2);
+    let packed = |ago| profiles::pack(window(ago).range, &window(Duration::ZERO).rows);
+    let size = packed(Duration::ZERO).batches[0].request.len() as u64;
+    let mut queue = Queue::new("", size * 5 / 2, None);
     for _ in 0..4 {
-        queue.add(packed());
+        queue.add(packed(Duration::ZERO));
     }
     let state = queue.state();
     assert_eq!((state.queued_profiles, state.dropped[PushDrop::QueueFull as usize]), (6, 6));
-    assert_eq!(queue.first().unwrap().number, 2);
-    queue.add(profiles::pack(window(Duration::from_secs(7200)).range, &window(Duration::ZERO).rows));
-    queue.drop_all(PushDrop::Stopped);
-    queue.add(profiles::pack(window(Duration::from_secs(7200)).range, &window(Duration::ZERO).rows));
+    queue.end();
+    let state = queue.state();
+    assert_eq!((state.queued_bytes, state.dropped[PushDrop::Stopped as usize]), (0, 6));
+    queue.add(packed(Duration::from_secs(7200)));
     queue.drop_older(MAX_AGE);
     assert_eq!((queue.state().dropped[PushDrop::TooOld as usize], queue.is_empty()), (3, true));
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 fn otlp(url: &str) -> Pusher {
     let config = PushConfig { protocol: Protocol::Otlp, url: url.to_owned(), tenant: None };
-    Pusher::with_pauses(config, (Duration::from_millis(10), Duration::from_millis(40))).unwrap()
+    Pusher::with_pauses(config, None, (Duration::from_millis(10), Duration::from_millis(40))).unwrap()
 }
 
 fn unpacked(body: &[u8]) -> ExportProfilesServiceRequest {
@@ -89,7 +89,7 @@ fn a_resource_for_each_process_with_its_tasks() {
     let shell = ("bash".to_owned(), BTreeMap::new(), "sh;main".to_owned(), 10_000_000);
     assert_eq!(all, [shell, task("3", "7", "sort", 4), task("3", "8", "sort", 2), task("4", "9", "hash", 5)]);
     let state = wait(&pusher, |state| state.sent_profiles == 2);
-    assert_eq!((state.queued_bytes, state.dropped, state.failing), (0, [0; 6], None));
+    assert_eq!((state.queued_bytes, state.dropped, state.failing), (0, [0; 7], None));
 }
 
 #[test]
@@ -118,10 +118,10 @@ fn a_part_that_is_refused_is_counted() {
     for whole in [answer(0, "a warning"), answer(-1, ""), Vec::new(), b"{}".to_vec()] {
         assert!(matches!(otlp_answer(&whole), Sent::Taken), "{whole:?}");
     }
-    let mut queue = Queue::new("", 1 << 20);
+    let mut queue = Queue::new("", 1 << 20, None);
     queue.add(crate::otlp::pack(window(Duration::ZERO).range, &window(Duration::ZERO).rows));
-    let batch = queue.first().unwrap();
-    queue.partly(&batch, 1, "no".to_owned());
+    assert!(queue.first().is_some());
+    queue.partly(1, "no".to_owned());
     let state = queue.state();
     assert_eq!(
         (state.sent_profiles, state.dropped[PushDrop::Refused as usize], state.queued_bytes),

@@ -2,7 +2,8 @@
 
 use super::super::journal::Fsync;
 use super::super::limits::AnswerLimits;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What happens on a full disk.
@@ -33,6 +34,26 @@ impl KeepFree {
             Self::Auto => (size / 20).clamp(1 << 30, 4 << 30).min(size / 100 * 15),
             Self::Bytes(bytes) => bytes,
             Self::Percent(percent) => size / 100 * u64::from(percent.min(100)),
+        }
+    }
+
+    /// Whether a directory's file system has more free than is kept free, counted in what is about to be free.
+    ///
+    /// # Errors
+    /// It has not: how much it has.
+    pub fn has_room(self, dir: &Path, about_to_be: u64) -> io::Result<()> {
+        if self == Self::Bytes(0) {
+            return Ok(());
+        }
+        // Where it cannot be told, writing tells.
+        let Ok(about) = rustix::fs::statvfs(dir) else { return Ok(()) };
+        let keep = self.bytes(about.f_blocks.saturating_mul(about.f_frsize));
+        let free = about.f_bavail.saturating_mul(about.f_frsize);
+        match free.saturating_add(about_to_be) < keep {
+            true => {
+                Err(io::Error::other(format!("{free} bytes are free, and {keep} are kept free (keep-free)")))
+            }
+            false => Ok(()),
         }
     }
 }

@@ -45,23 +45,10 @@ impl Shared {
 
     /// Why nothing is to be written now: less of the file system is free than is kept free.
     pub(super) fn is_short(&self) -> std::io::Result<()> {
-        let keep = self.config.keep_free;
-        if keep == KeepFree::Bytes(0) {
-            return Ok(());
-        }
-        // Where it cannot be told, writing tells.
-        let Ok(about) = rustix::fs::statvfs(&self.config.dir) else { return Ok(()) };
-        let keep = keep.bytes(about.f_blocks.saturating_mul(about.f_frsize));
-        let free = about.f_bavail.saturating_mul(about.f_frsize);
         // Some file systems give back a moment later what was removed (XFS, btrfs): blocks are not to go for that.
         let removed =
             lock(&self.removed).filter(|(when, _)| when.elapsed() < SETTLED).map_or(0, |(_, bytes)| bytes);
-        match free.saturating_add(removed) < keep {
-            true => Err(std::io::Error::other(format!(
-                "{free} bytes are free, and {keep} are kept free (keep-free)"
-            ))),
-            false => Ok(()),
-        }
+        self.config.keep_free.has_room(&self.config.dir, removed)
     }
 
     /// Makes room where less is free than is to be.
