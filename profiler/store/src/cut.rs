@@ -8,37 +8,8 @@ use emberscope_model::{Answer, FastMap, Frame, FrameKind, Node, NodeId, Tree};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// A tree's nodes by their places, callers before callees, the root first.
-pub(crate) trait Nodes {
-    /// How many there are, the root counted in.
-    fn count(&self) -> usize;
-    /// The caller of the node at a place; of the root whatever.
-    fn parent(&self, at: NodeId) -> NodeId;
-    /// Samples of the node and all below it: count and weight.
-    fn total(&self, at: NodeId) -> (u64, u64);
-    /// The node's frame.
-    fn frame(&self, at: NodeId) -> Arc<Frame>;
-}
-
-impl Nodes for Tree {
-    fn count(&self) -> usize {
-        self.nodes.len()
-    }
-    fn parent(&self, at: NodeId) -> NodeId {
-        self.nodes.get(at as usize).map_or(0, |node| node.parent)
-    }
-    fn total(&self, at: NodeId) -> (u64, u64) {
-        self.nodes.get(at as usize).map_or((0, 0), |node| (node.total_count, node.total_weight))
-    }
-    fn frame(&self, at: NodeId) -> Arc<Frame> {
-        self.nodes.get(at as usize).map_or_else(other, |node| node.frame.clone())
-    }
-}
-
-/// What stands for the callees that were cut.
-fn other() -> Arc<Frame> {
-    Arc::new(Frame::new(FrameKind::Label, "other", ""))
-}
+/// The name of what stands for the callees that were cut.
+pub(crate) const OTHER: &str = "other";
 
 /// The answer with its tree's largest nodes, and how many nodes went.
 pub fn cut(mut answer: Answer, max_nodes: usize) -> (Answer, usize) {
@@ -49,14 +20,15 @@ pub fn cut(mut answer: Answer, max_nodes: usize) -> (Answer, usize) {
     (answer, gone)
 }
 
-/// Which of a tree's nodes are kept, by their places. Which they are, not in which order, so they are not sorted.
-fn kept(tree: &impl Nodes, max_nodes: usize) -> Vec<bool> {
+/// Which of a tree's nodes are kept, by their places, of what each weighs with all below it; callers stand before
+/// callees, the root first. Which they are, not in which order, so they are not sorted.
+pub(crate) fn kept(count: usize, weight: impl Fn(usize) -> u64, max_nodes: usize) -> Vec<bool> {
     // A tree may have a million nodes: a few bytes of each, beside it.
-    let mut order: Vec<NodeId> = (0..tree.count() as NodeId).collect();
-    let mut kept = vec![false; order.len()];
-    if order.len() > max_nodes {
+    let mut order: Vec<NodeId> = (0..count as NodeId).collect();
+    let mut kept = vec![false; count];
+    if count > max_nodes {
         // The root first whatever it weighs; of equals, the caller stands before its callee.
-        let rank = |at: &NodeId| (*at != 0, Reverse(tree.total(*at).1), *at);
+        let rank = |at: &NodeId| (*at != 0, Reverse(weight(*at as usize)), *at);
         order.select_nth_unstable_by_key(max_nodes - 1, rank);
     }
     for at in order.iter().take(max_nodes) {
@@ -68,20 +40,21 @@ fn kept(tree: &impl Nodes, max_nodes: usize) -> Vec<bool> {
 }
 
 /// The tree of the largest nodes, one at the least.
-pub(crate) fn largest(tree: &impl Nodes, max_nodes: usize) -> Tree {
-    let kept = kept(tree, max_nodes.max(1));
-    let other = other();
-    let mut out: Vec<Node> = Vec::with_capacity(tree.count().min(max_nodes.max(1).saturating_mul(2)));
+fn largest(tree: &Tree, max_nodes: usize) -> Tree {
+    let weight = |at: usize| tree.nodes.get(at).map_or(0, |node| node.total_weight);
+    let kept = kept(tree.nodes.len(), weight, max_nodes.max(1));
+    let other = Arc::new(Frame::new(FrameKind::Label, OTHER, ""));
+    let mut out: Vec<Node> = Vec::with_capacity(tree.nodes.len().min(max_nodes.max(1).saturating_mul(2)));
     // Where each node that is kept went, and the `other` under it once there is one.
     let mut place: FastMap<NodeId, NodeId> = FastMap::default();
     let mut others: FastMap<NodeId, NodeId> = FastMap::default();
-    for (at, kept) in (0..).zip(kept) {
-        let above = tree.parent(at);
+    for ((at, node), kept) in (0..).zip(&tree.nodes).zip(kept) {
+        let above = node.parent;
         let Some(parent) = (if at == 0 { Some(0) } else { place.get(&above).copied() }) else { continue };
         let id = match kept {
             true => {
                 place.insert(at, out.len() as NodeId);
-                out.push(Node::below(parent, tree.frame(at)));
+                out.push(Node::below(parent, node.frame.clone()));
                 out.len() as NodeId - 1
             }
             false => *others.entry(above).or_insert_with(|| {
@@ -89,10 +62,9 @@ pub(crate) fn largest(tree: &impl Nodes, max_nodes: usize) -> Tree {
                 out.len() as NodeId - 1
             }),
         };
-        if let Some(node) = out.get_mut(id as usize) {
-            let (count, weight) = tree.total(at);
-            node.total_count = node.total_count.saturating_add(count);
-            node.total_weight = node.total_weight.saturating_add(weight);
+        if let Some(sum) = out.get_mut(id as usize) {
+            sum.total_count = sum.total_count.saturating_add(node.total_count);
+            sum.total_weight = sum.total_weight.saturating_add(node.total_weight);
         }
     }
     own(&mut out);
@@ -100,7 +72,7 @@ pub(crate) fn largest(tree: &impl Nodes, max_nodes: usize) -> Tree {
 }
 
 /// Gives each node what its callees have not of its total.
-fn own(nodes: &mut [Node]) {
+pub(crate) fn own(nodes: &mut [Node]) {
     for node in nodes.iter_mut() {
         (node.self_count, node.self_weight) = (node.total_count, node.total_weight);
     }

@@ -5,6 +5,7 @@
 //! merged like two sorted lists: no map, no sort, one step a node. Limit: nodes of the sum.
 
 mod kept;
+mod largest;
 mod naming;
 mod order;
 mod shape;
@@ -15,7 +16,6 @@ pub(super) use naming::{hands_on, kind, told};
 pub(super) use order::preorder;
 pub(super) use shape::Shape;
 
-use super::cut::{self, Nodes};
 use super::error::StoreError;
 use emberscope_model::{Frame, FrameKind, Node, NodeId, Tree};
 use std::cmp::Ordering;
@@ -174,45 +174,13 @@ impl Flat {
         Ok(Self { symbols, nodes, root })
     }
 
-    /// The tree's largest nodes with their totals, and how many nodes went: cut before they are nodes of a tree, which take
-    /// twice as much.
-    pub fn largest(mut self, max_nodes: usize) -> (Tree, usize) {
-        match (self.nodes.len() + 1).saturating_sub(max_nodes.max(1)) {
-            0 => (self.finish(), 0),
-            gone => (cut::largest(&self.summed(), max_nodes), gone),
-        }
-    }
-
-    /// The same nodes with what lies below them added to their own.
-    fn summed(&mut self) -> Summed<'_> {
-        // Sums of the callees of the node that comes next from behind, by their depth.
-        let mut below: Vec<(u64, u64)> = vec![(0, 0)];
-        let add = |sum: &mut (u64, u64), (count, weight): (u64, u64)| {
-            *sum = (sum.0.saturating_add(count), sum.1.saturating_add(weight));
-        };
-        for node in self.nodes.iter_mut().rev() {
-            let depth = node.depth as usize;
-            below.resize(below.len().max(depth + 2), (0, 0));
-            let mut total = (node.count, node.weight);
-            add(&mut total, below.get_mut(depth + 1).map(std::mem::take).unwrap_or_default());
-            if let Some(sum) = below.get_mut(depth) {
-                add(sum, total);
-            }
-            (node.count, node.weight) = total;
-        }
-        add(&mut self.root, below.get(1).copied().unwrap_or_default());
-        let mut way: Vec<NodeId> = vec![0];
-        let parents = (1..).zip(&self.nodes).map(|(place, node)| {
-            way.truncate(node.depth as usize);
-            let parent = way.last().copied().unwrap_or(0);
-            way.push(place);
-            parent
-        });
-        Summed { parents: parents.collect(), flat: self }
-    }
-
     /// The tree, with totals.
     pub fn finish(self) -> Tree {
+        Tree::with_totals(self.listed())
+    }
+
+    /// The nodes as a tree's, whose sums are both their own and their totals.
+    fn listed(self) -> Vec<Node> {
         let Self { symbols, nodes: flat, root: (count, weight) } = self;
         let node = |frame: Arc<Frame>, parent, count, weight| Node {
             frame,
@@ -233,36 +201,7 @@ impl Flat {
             let Some(symbol) = symbols.get(symbol as usize) else { continue };
             nodes.push(node(symbol.shown.clone(), parent, count, weight));
         }
-        Tree::with_totals(nodes)
-    }
-}
-
-/// A call tree as lists, whose nodes have totals in their sums' place.
-struct Summed<'f> {
-    /// Caller of each node, from the one behind the root.
-    parents: Vec<NodeId>,
-    flat: &'f Flat,
-}
-
-impl Summed<'_> {
-    fn node(&self, at: NodeId) -> Option<&FlatNode> {
-        self.flat.nodes.get((at as usize).checked_sub(1)?)
-    }
-}
-
-impl Nodes for Summed<'_> {
-    fn count(&self) -> usize {
-        self.flat.nodes.len() + 1
-    }
-    fn parent(&self, at: NodeId) -> NodeId {
-        (at as usize).checked_sub(1).and_then(|place| self.parents.get(place)).copied().unwrap_or(0)
-    }
-    fn total(&self, at: NodeId) -> (u64, u64) {
-        self.node(at).map_or(self.flat.root, |node| (node.count, node.weight))
-    }
-    fn frame(&self, at: NodeId) -> Arc<Frame> {
-        let symbol = self.node(at).and_then(|node| self.flat.symbols.get(node.symbol as usize));
-        symbol.map_or_else(root, |symbol| symbol.shown.clone())
+        nodes
     }
 }
 
