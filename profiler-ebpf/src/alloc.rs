@@ -3,22 +3,22 @@
 //! A uprobe on the two functions to which HotSpot reports what it took from the heap (src/hotspot/share/gc/shared/
 //! allocTracer.cpp, JDK 11 to 25): `AllocTracer::send_allocation_in_new_tlab(Klass*, HeapWord*, size_t tlab_size, size_t
 //! alloc_size, JavaThread*)` and `AllocTracer::send_allocation_outside_tlab(Klass*, HeapWord*, size_t alloc_size,
-//! JavaThread*)`. The third argument of both is what the heap gave; which one has the object's own bytes the probe's cookie tells
-//! (a [`profiler_ebpf::AllocPlace`]; Linux 5.15, and `bpf_loop` is newer). Out: samples, weighed by
-//! [`profiler_ebpf::allocation_weight`], with the object's bytes, and the class as the innermost frame.
+//! JavaThread*)`. The third argument of both is what the heap gave; which ones have the object's own bytes and the thread the
+//! probe's cookie tells (a [`profiler_ebpf::AllocPlace`]; Linux 5.15, and `bpf_loop` is newer). Out: samples of what an allocation
+//! stands for ([`profiler_ebpf::Allocation`]), with the object's bytes, and the class as the innermost frame.
 //!
 //! Since Linux 6.0 a uprobe's program may be preempted, but not moved to another CPU. So it walks in a scratch of its own,
 //! and who finds that in use gives way.
 #![allow(unsafe_code)]
 
 use crate::globals::ALLOC_EVERY;
-use crate::maps::{OF_UPROBES, SCRATCH, Scratch};
+use crate::maps::{ALLOCATING, OF_UPROBES, SCRATCH, Scratch};
 use crate::output::Counts;
 use crate::regs;
 use crate::sample::fresh;
 use crate::send::send;
 use crate::threads;
-use crate::walk::{begin, in_a_loop, prepare, push};
+use crate::walk::{begin, in_a_loop, prepare, push, runtime};
 use aya_ebpf::helpers::bpf_get_current_pid_tgid;
 use aya_ebpf::helpers::generated::{bpf_get_attach_cookie, bpf_get_prandom_u32, bpf_ktime_get_ns};
 use aya_ebpf::macros::uprobe;
@@ -26,16 +26,17 @@ use aya_ebpf::programs::ProbeContext;
 use core::arch::asm;
 use core::ptr::addr_of_mut;
 use profiler_ebpf::{
-    AllocPlace, Counter, DropReason, JavaFrameTag, SampleKindTag, allocation_weight, object_bytes,
+    AllocPlace, Allocation, Counter, DropReason, JavaFrameTag, SampleKindTag, Told, allocation_weight,
+    object_bytes,
 };
 
 /// A JVM's thread allocated.
 #[uprobe]
 pub fn allocated(ctx: ProbeContext) -> u32 {
-    let (Some(class), Some(bytes)) = (ctx.arg::<u64>(0), ctx.arg::<u64>(2)) else { return 0 };
-    // SAFETY: the helper has no preconditions.
-    let random = unsafe { bpf_get_prandom_u32() };
-    let weight = allocation_weight(bytes, ALLOC_EVERY.load(), random);
+    let Some(class) = ctx.arg::<u64>(0) else { return 0 };
+    // SAFETY: the context is this program's; the helper has no preconditions.
+    let (stands, random) = unsafe { (stands_for(&ctx), bpf_get_prandom_u32()) };
+    let weight = allocation_weight(stands, ALLOC_EVERY.load(), random);
     let (Some(counts), true) = (Counts::of_this_cpu(), weight != 0) else { return 0 };
     counts.add(Counter::OtherRuns, 1);
     let Some(scratch) = SCRATCH.get_ptr_mut(OF_UPROBES) else {
@@ -53,6 +54,47 @@ pub fn allocated(ctx: ProbeContext) -> u32 {
         add(users, u64::MAX);
     }
     0
+}
+
+/// Bytes that the allocation stands for.
+#[inline(never)]
+unsafe fn stands_for(ctx: &ProbeContext) -> u64 {
+    let Some(given) = ctx.arg::<u64>(2) else { return 0 };
+    let (object, thread, in_new_tlab) = match place(ctx) {
+        place if place == AllocPlace::InNewTlab as u64 => {
+            (ctx.arg(3).map_or(0, loaded), ctx.arg(4).map_or(0, loaded), true)
+        }
+        place if place == AllocPlace::OutsideTlab as u64 => {
+            (ctx.arg(2).map_or(0, loaded), ctx.arg(3).map_or(0, loaded), false)
+        }
+        _ => return given,
+    };
+    let ids = bpf_get_current_pid_tgid();
+    let (pid, tid) = ((ids >> 32) as u32, ids as u32);
+    let Some((all, buffer)) = runtime::allocated(pid, thread) else { return given };
+    let allocation = Allocation { in_new_tlab, given, object, all, buffer };
+    match ALLOCATING.get_ptr_mut(tid) {
+        // SAFETY: an entry of the map, the current thread's.
+        Some(told) => unsafe {
+            let before = if (*told).thread == thread { (*told).bytes } else { Told::UNKNOWN };
+            let (stands, bytes) = allocation.stands_for(before);
+            ((*told).thread, (*told).bytes) = (thread, bytes);
+            stands
+        },
+        None => {
+            let (stands, bytes) = allocation.stands_for(Told::UNKNOWN);
+            // Where there is no room, the next one is a thread that is not known either.
+            let _ = ALLOCATING.insert(tid, Told { thread, bytes }, 0);
+            stands
+        }
+    }
+}
+
+/// On which function the probe is.
+#[inline(always)]
+fn place(ctx: &ProbeContext) -> u64 {
+    // SAFETY: the helper takes the context of the program that calls it.
+    unsafe { bpf_get_attach_cookie(ctx.regs.cast()) }
 }
 
 /// Walks, and tells what it met.
@@ -87,8 +129,7 @@ unsafe fn sample(ctx: &ProbeContext, scratch: *mut Scratch, class: u64, weight: 
 /// Bytes of the object itself; 0: the probe does not say where they are.
 #[inline(always)]
 fn object(ctx: &ProbeContext) -> u32 {
-    // SAFETY: the helper takes the context of the program that calls it.
-    let place = unsafe { bpf_get_attach_cookie(ctx.regs.cast()) };
+    let place = place(ctx);
     let bytes = if place == AllocPlace::InNewTlab as u64 {
         ctx.arg(3).map_or(0, loaded)
     } else if place == AllocPlace::OutsideTlab as u64 {

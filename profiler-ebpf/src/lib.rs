@@ -20,7 +20,7 @@ mod table;
 mod tag;
 mod waiter;
 
-pub use allocation::{AllocPlace, allocation_weight, object_bytes};
+pub use allocation::{AllocPlace, Allocation, Told, allocation_weight, object_bytes};
 pub use cause::{Alike, CAUSES, Cause, LENGTHS, LONG_NS, REFRESH_NS, length_of, together_ns};
 pub use counter::{COUNTER_SLOTS, Counter, DROP_SLOTS};
 pub use party::{MAX_PARTIES, MAX_SPARK_PYTHONS, MAX_TASK_THREADS, Party, PartyKind, TaskThread};
@@ -33,8 +33,8 @@ pub use record::{
 #[cfg(emberscope_arch = "aarch64")]
 pub use runtime::hotspot_arm64;
 pub use runtime::{
-    ClassWordKind, CodeFields, CodeHeap, EvalRange, Field, FieldKind, Grouping, InstructionKind,
-    JavaFrameTag, JvmLayout, LockLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, MAX_EVAL_RANGES,
+    BufferLayout, ClassWordKind, CodeFields, CodeHeap, EvalRange, Field, FieldKind, Grouping,
+    InstructionKind, JavaFrameTag, JvmLayout, LockLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, MAX_EVAL_RANGES,
     MAX_NATIVE_BESIDE_PYTHON, MAX_PYTHON_CODE, MAX_PYTHON_FRAME, OWNER_ID_BITS, PythonFrameTag, PythonLayout,
     PythonPlace, RuntimeHead, RuntimeId, StringLayout,
 };
@@ -78,6 +78,9 @@ pub const MAX_NAMED_EVENTS: u32 = 4;
 
 /// Requests of disks that are out and sampled, at most.
 pub const MAX_BLOCK_REQUESTS: u32 = 4096;
+
+/// Threads of JVMs whose allocations are added up, at most: those that take a buffer now and then. 0.8 MiB.
+pub const MAX_ALLOCATING: u32 = 8192;
 
 /// Nanoseconds between two samples of one tracepoint on one CPU, at least: a thousand a second.
 pub const NAMED_GAP_NS: u64 = 1_000_000;

@@ -13,10 +13,10 @@ use aya_ebpf::btf_maps;
 use aya_ebpf::macros::{btf_map, map};
 use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, ProgramArray, RingBuf};
 use profiler_ebpf::{
-    COUNTER_SLOTS, FILTER_SLOTS, GRANULE_WORDS, MAX_BLOCK_REQUESTS, MAX_FRAMES_WITH_PYTHON,
+    COUNTER_SLOTS, FILTER_SLOTS, GRANULE_WORDS, MAX_ALLOCATING, MAX_BLOCK_REQUESTS, MAX_FRAMES_WITH_PYTHON,
     MAX_KERNEL_FRAMES, MAX_NAMED_EVENTS, MAX_PARTIES, MAX_RULES, MAX_SLABS, MAX_SPARK_PYTHONS,
     MAX_SPARK_USERS, MAX_TABLED, MAX_TASK_THREADS, MAX_THREADS, MAX_WAITERS, MAX_WATCHED, Party,
-    ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share, StackRecord, Standing, Waiter,
+    ProcessTables, SHARE_SLOTS, SLAB_GRANULES, SampleRecord, Share, StackRecord, Standing, Told, Waiter,
 };
 
 /// Bytes of user stack fetched by one read, at most: a page.
@@ -167,6 +167,11 @@ pub static NAMED: PerCpuArray<named::Counted> = PerCpuArray::with_max_entries(MA
 #[map]
 pub static REQUESTS: LruHashMap<[u64; 2], block::Request> =
     LruHashMap::with_max_entries(MAX_BLOCK_REQUESTS, 0);
+
+/// What threads of JVMs had allocated when they were last told, by tid. The daemon makes it of one entry where allocations are not
+/// sampled. Who allocates seldom makes room.
+#[map]
+pub static ALLOCATING: LruHashMap<u32, Told> = LruHashMap::with_max_entries(MAX_ALLOCATING, 0);
 
 /// One for each CPU: a program that samples is not interrupted by another (perf's recursion guard). A second one is for
 /// uprobes ([`OF_UPROBES`]) and a third for tracepoints and named events ([`OF_NAMED`]); the daemon makes them where these are sampled.

@@ -5,7 +5,7 @@
 //! trusts none of them: every index that comes from here is bounded where it is used.
 #![allow(unsafe_code)]
 
-use super::{LockLayout, RuntimeHead, RuntimeId};
+use super::{BufferLayout, LockLayout, RuntimeHead, RuntimeId};
 
 /// Kind of a frame of [`RuntimeId::HOTSPOT`].
 #[repr(u8)]
@@ -176,6 +176,8 @@ pub struct JvmLayout {
     pub cont_entry_return: u64,
     /// How it keeps locks.
     pub locks: LockLayout,
+    /// Where threads keep what they allocated.
+    pub buffers: BufferLayout,
 }
 
 impl JvmLayout {
@@ -189,8 +191,8 @@ impl JvmLayout {
 const _: () = {
     let words =
         size_of::<RuntimeHead>() + size_of::<CodeHeap>() * MAX_CODE_HEAPS + 2 * 8 + 8 + 10 * 4 + 5 * 8;
-    assert!(size_of::<JvmLayout>() == words + size_of::<LockLayout>());
+    assert!(size_of::<JvmLayout>() == words + size_of::<LockLayout>() + size_of::<BufferLayout>());
     assert!(size_of::<CodeHeap>() == 24);
     assert!(size_of::<Field>() == 4);
-    assert!(size_of::<JvmLayout>() == 224 + 56);
+    assert!(size_of::<JvmLayout>() == 224 + 56 + 8);
 };

@@ -5,6 +5,7 @@
 //! runtime's code by that layout and sends frames that the daemon names later. A layout begins with a [`RuntimeHead`];
 //! the rest, and what a frame's `kind`, `value` and `cookie` mean, is the runtime's own.
 
+mod buffers;
 mod cpython;
 mod hotspot;
 // Its decoding of instructions is tested wherever the tests run.
@@ -14,6 +15,7 @@ pub mod hotspot_arm64;
 mod locks;
 mod strings;
 
+pub use buffers::BufferLayout;
 pub use cpython::{
     CodeFields, EvalRange, Grouping, InstructionKind, MAX_EVAL_RANGES, MAX_NATIVE_BESIDE_PYTHON,
     MAX_PYTHON_CODE, MAX_PYTHON_FRAME, PythonFrameTag, PythonLayout, PythonPlace,

@@ -108,6 +108,13 @@ pub fn own_thread(tid: u32) -> u64 {
     hotspot::noted(tid)
 }
 
+/// Bytes that a runtime's thread, which is current, has allocated since it began, and bytes of its buffer in use; None: not known.
+/// `thread` is what the runtime calls it.
+#[inline(always)]
+pub fn allocated(pid: u32, thread: u64) -> Option<(u64, u64)> {
+    hotspot::allocated(pid, thread)
+}
+
 /// Adds what the runtime knows of a wait that the current thread begins, at the leaf's side: before the first step. `thread`
 /// is what [`own_thread`] said.
 ///

@@ -17,7 +17,7 @@ use aya::maps::{MapData, MapError, ProgramArray};
 use aya::programs::{PerfEvent, Program, RawTracePoint};
 use aya::{Ebpf, EbpfError, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 use emberscope_model::SampleKind;
-use profiler_ebpf::{MAX_BLOCK_REQUESTS, MAX_WAITERS};
+use profiler_ebpf::{MAX_ALLOCATING, MAX_BLOCK_REQUESTS, MAX_WAITERS};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/emberscope.bpf.o"));
 
@@ -228,6 +228,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures, object: &[u8]) -> Resul
         Some(_) => 2,
         None => 1,
     };
+    let allocating = config.every(SampleKind::Alloc).map_or(1, |_| MAX_ALLOCATING);
     let named_every = globals::named_every(&config.named);
     let requests = if block_every.is_some() { MAX_BLOCK_REQUESTS } else { 1 };
     let block_rwbs = block_every.and_then(|_| block::rwbs_at()).unwrap_or(0);
@@ -250,6 +251,7 @@ fn open(config: &CaptureConfig, features: &HostFeatures, object: &[u8]) -> Resul
     loader.map_max_entries("WAITERS", waiters);
     loader.map_max_entries("SCRATCH", scratches);
     loader.map_max_entries("REQUESTS", requests);
+    loader.map_max_entries("ALLOCATING", allocating);
     loader.override_global("RING_BYTES", &ring, true);
     loader.override_global("THREAD_ROOM", &thread_room, true);
     loader.override_global("SHARE_SEED", &share_seed, true);

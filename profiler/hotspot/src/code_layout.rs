@@ -12,7 +12,9 @@ use super::vm_structs::VmStructs;
 use super::{Counters, Jvm, JvmProblem, View};
 use emberscope_target::memory::{Memory, at};
 use profiler_ebpf::arch::USER_END;
-use profiler_ebpf::{CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, RuntimeHead};
+use profiler_ebpf::{
+    BufferLayout, CodeHeap, Field, FieldKind, JvmLayout, MAX_BLOB_HEAD, MAX_CODE_HEAPS, RuntimeHead,
+};
 
 /// Largest code cache (`CODE_CACHE_SIZE_LIMIT`, globalDefinitions.hpp) and some.
 const MAX_CODE_BYTES: u64 = 4 << 30;
@@ -99,9 +101,25 @@ pub fn from_tables<M: Memory>(
         cont_entry_return: entry_return.unwrap_or(0),
         // Its classes come a moment later too, and a JVM of which this is not known is walked all the same.
         locks: View::of(memory, vm).map(|view| view.locks(vm)).unwrap_or_default(),
+        buffers: buffers(vm).unwrap_or_default(),
     };
     let head_bytes = head_bytes(&layout)?;
     Ok(JvmLayout { head_bytes, ..layout })
+}
+
+/// Where threads keep what they allocated (thread.hpp, threadLocalAllocBuffer.hpp, JDK 8 to 25).
+fn buffers(vm: &VmStructs) -> Option<BufferLayout> {
+    let buffer = vm.offset("Thread::_tlab")?;
+    let in_buffer = |name: &str| {
+        let offset = vm.offset(&format!("ThreadLocalAllocBuffer::{name}"))?;
+        u16::try_from(buffer.checked_add(offset)?).ok()
+    };
+    Some(BufferLayout {
+        allocated: u16::try_from(vm.offset("Thread::_allocated_bytes")?).ok()?,
+        start: in_buffer("_start")?,
+        top: in_buffer("_top")?,
+        end: in_buffer("_end")?,
+    })
 }
 
 /// Bytes of a blob's head up to the end of the last field that the walker reads.

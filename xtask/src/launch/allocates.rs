@@ -25,6 +25,14 @@ pub const PARTS: [Part; 3] = [
     Part { fact: "strings", method: "Allocates.strings", class: "java.lang.String[]" },
 ];
 
+/// Small and large objects, one among the other: what of the program tells their bytes, and their class.
+pub const MIXED: [Part; 4] = [
+    Part { fact: "mixed.Small", method: "Allocates.mixed", class: "Allocates$Small" },
+    Part { fact: "mixed.short", method: "Allocates.mixed", class: "short[]" },
+    Part { fact: "mixed.int", method: "Allocates.mixed", class: "int[]" },
+    Part { fact: "mixed.long", method: "Allocates.mixed", class: "long[]" },
+];
+
 /// The program, each of whose two threads allocates so many MB of the first class. It says `ready`, and waits in its directory
 /// for the file `go`; `done`, and waits for `stop`.
 pub fn program(java_home: &Path, mb: u32) -> JavaProgram {

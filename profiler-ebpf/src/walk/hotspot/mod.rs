@@ -1,13 +1,14 @@
 //! HotSpot: its compiled, interpreted and generated code, and the names of its threads.
 //!
 //! In: what the daemon tells of a JVM ([`maps`]), and the walk with a pc in its code heaps. Out: frames (`steps`) of kind
-//! [`JavaFrameTag`], until code of another kind or an end; and, of a thread that waits, its lock (`locks`). This file is the room's door, for `walk::runtime` alone; what
+//! [`JavaFrameTag`], until code of another kind or an end; and, of a thread that waits, its lock (`locks`); and what a thread has allocated (`buffers`). This file is the room's door, for `walk::runtime` alone; what
 //! is an architecture's is in files of its name, here and in `walk::leaf`.
 #![allow(unsafe_code)]
 
 #[cfg(emberscope_arch = "aarch64")]
 mod aarch64;
 mod blob;
+mod buffers;
 mod frameless;
 mod frames;
 mod interp;
@@ -36,6 +37,7 @@ use leaves::{LEAVES, Leaf};
 use maps::JVMS;
 use profiler_ebpf::{JavaFrameTag, JvmLayout, RuntimeHead};
 
+pub use buffers::allocated;
 pub use locks::{noted, tell};
 pub use slots::CODE_BYTES;
 pub use state::{Blob, HEAD_WORDS, Kind, Known};

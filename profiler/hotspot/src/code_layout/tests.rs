@@ -46,6 +46,8 @@ fn a_jvm_is_known_soon_after_its_start_and_until_its_end() {
             found.heaps.iter().all(|h| h.low == 0 || found.head.low <= h.low && h.high <= found.head.high)
         );
         assert_eq!(found.head.incarnation, 7);
+        let BufferLayout { allocated, start, top, end } = found.buffers;
+        assert!(allocated != 0 && 0 < start && start < top && top < end, "{jdk:?}: {found:x?}");
         assert!(found.head_bytes > 0 && usize::from(found.head_bytes) <= MAX_BLOB_HEAD);
         // Nothing of it changes, but that the return barrier, the compiler's counter and where locks are come a moment later.
         let again = loop {
