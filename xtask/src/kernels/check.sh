@@ -5,6 +5,8 @@
 export HOME=/tmp EMBERSCOPE_URL="unix:$WORK/socket"
 mkdir -p "$OUT" "$WORK"
 cd "$WORK" || exit 1
+# All kinds that need no name: each has programs of its own, and each kernel its own verifier. What a kernel cannot do is said.
+EVENTS=cpu,page-faults,major-faults,context-switches,block-io,off-cpu,alloc
 
 fact() { echo "fact $1=$2" | tee -a "$OUT/facts"; }
 uptime_of() { cut -d' ' -f1 /proc/uptime; }
@@ -33,14 +35,14 @@ if [ "$MODE" = quick ]; then
     "$TOOLS/spin" 20 thread >/dev/null &
     started=$!
     fact native $!
-    "$TOOLS/emberscope" record --duration 4s --group pid --format json -o "$OUT/graph.json" >"$OUT/daemon.log" 2>&1
+    "$TOOLS/emberscope" record --events "$EVENTS" --duration 4s --group pid --format json -o "$OUT/graph.json" >"$OUT/daemon.log" 2>&1
     fact graph $?
     fact ended "$(uptime_of)"
     exit 0
 fi
 
 "$TOOLS/emberscope" daemon --data-dir "$WORK/data" --listen "127.0.0.1:$PORT" --socket "$WORK/socket" --window 5s \
-    >"$OUT/daemon.log" 2>&1 &
+    --events "$EVENTS" >"$OUT/daemon.log" 2>&1 &
 daemon=$!
 started=$daemon
 answers() {
