@@ -71,7 +71,10 @@ fn a_kill_and_a_restart_change_no_answer() -> Result<()> {
     let (server, taken) = receiver()?;
     let daemon = here.daemon(dir.path(), &[&SMALL[..], &["--push-otlp", &server]].concat())?;
     wait_for("what waited is sent", VISIBLE, || Ok((waiting()? == 0).then_some(())))?;
-    let state = &daemon.json("/api/v1/status")?["push_otlp"];
+    let state = wait_for("its counts", VISIBLE, || {
+        let state = daemon.json("/api/v1/status")?["push_otlp"].clone();
+        Ok(state["dropped"].is_object().then_some(state))
+    })?;
     let mut dropped = state["dropped"].as_object().context("no counts")?.values().filter_map(Value::as_u64);
     ensure!(
         taken.load(Ordering::Relaxed) >= kept && dropped.all(|count| count == 0),

@@ -1,6 +1,7 @@
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 
 /**
  * Allocates in four methods from several threads, and says what the JVM has on their accounts: small arrays of bytes, objects, arrays of
@@ -119,12 +120,13 @@ public class Allocates {
         return THREADS.getThreadAllocatedBytes(Thread.currentThread().getId());
     }
 
+    static final Work[] WORKS = {Allocates::bytes, Allocates::nodes, Allocates::strings, Allocates::mixed};
+
     static void all(long wanted, long[] sums, long[] objects) {
-        Work[] works = {Allocates::bytes, Allocates::nodes, Allocates::strings, Allocates::mixed};
-        for (int i = 0; i < works.length; i++) {
+        for (int i = 0; i < WORKS.length; i++) {
             long before = allocated();
             // The second is half of the first, the third a quarter, the fourth as much as the first.
-            long made = works[i].run(wanted >> i % 3);
+            long made = WORKS[i].run(wanted >> i % 3);
             long own = allocated() - before;
             synchronized (sums) {
                 sums[i] += own;
@@ -141,6 +143,9 @@ public class Allocates {
 
     public static void main(String[] args) throws Exception {
         long wanted = Long.parseLong(args[0]) << 20;
+        // To link and load all of it allocates hundreds of thousands of small arrays of bytes, where no archive has the classes.
+        all(1, new long[4], new long[4]);
+        Arrays.fill(MIXED, 0);
         System.out.println("fact ready=" + ProcessHandle.current().pid());
         await("go");
         long[] sums = new long[4];
