@@ -82,13 +82,12 @@ fn allocations(here: &Here, home: &Path, collector: &str) -> Result<()> {
     java.wait_fact("done", SOON)?;
     let until = WallTime::now().as_millis();
     wait_visible(&daemon, until)?;
-    let query = format!("pid={pid}&type=alloc&unit=bytes&format=folded&from={from}&until={until}");
-    let reply = daemon.get(&format!("/api/v1/flamegraph?{query}"))?;
-    ensure!(reply.status == 200, "{}", reply.body);
+    let query = format!("pid={pid}&from={from}&until={until}");
+    let bytes = folded(&daemon, &query, "alloc", "bytes")?;
     let mut wrong = Vec::new();
     let (mut sampled, mut counted) = (0.0, 0.0);
     for part in PARTS {
-        let (truth, found) = (part.counted(&java)?, part.sampled(&reply.body)?);
+        let (truth, found) = (part.counted(&java)?, part.sampled(&bytes)?);
         println!("{part:?}: {found:?}, {truth} counted");
         (sampled, counted) = (sampled + found.of_class, counted + truth);
         let amount = (found.of_class - truth).abs() <= truth * WITHIN;
@@ -98,43 +97,42 @@ fn allocations(here: &Here, home: &Path, collector: &str) -> Result<()> {
         }
     }
     println!("{sampled} bytes sampled, {counted} counted");
-    let body: String = reply.body.chars().take(6_000).collect();
+    let body: String = bytes.chars().take(6_000).collect();
     ensure!(wrong.is_empty(), "{}\n{body}", wrong.join("\n"));
     ensure!((sampled - counted).abs() <= counted * ALL_WITHIN, "{sampled} bytes of {counted}\n{body}");
-    let query = format!("pid={pid}&from={from}&until={until}");
     objects(&daemon, &java, &query)?;
-    mixed(&daemon, &java, &query)?;
+    mixed(&daemon, &java, &query, &bytes)?;
     std::fs::write(dir.path().join("stop"), "")?;
     ensure!(daemon.stop()?.success());
     Ok(())
 }
 
+/// Folded stacks of a kind, in a unit.
+fn folded(daemon: &Daemon, query: &str, kind: &str, unit: &str) -> Result<String> {
+    let reply = daemon.get(&format!("/api/v1/flamegraph?{query}&type={kind}&unit={unit}&format=folded"))?;
+    ensure!(reply.status == 200, "{}", reply.body);
+    Ok(reply.body)
+}
+
 /// Bytes of objects of 48 bytes to 580 KB, one among the other, of which some fit into their thread's buffer unseen, and some do not.
-fn mixed(daemon: &Daemon, java: &Running, query: &str) -> Result<()> {
-    let folded = |unit: &str| -> Result<String> {
-        let query = format!("{query}&type=alloc&unit={unit}&format=folded");
-        let reply = daemon.get(&format!("/api/v1/flamegraph?{query}"))?;
-        ensure!(reply.status == 200, "{}", reply.body);
-        Ok(reply.body)
-    };
-    let (bytes, samples) = (folded("bytes")?, folded("samples")?);
-    let (mut wrong, mut sums) = (Vec::new(), [0.0; 2]);
+fn mixed(daemon: &Daemon, java: &Running, query: &str, bytes: &str) -> Result<()> {
+    let samples = folded(daemon, query, "alloc", "samples")?;
+    let (mut parts, mut sums) = (Vec::new(), [0.0; 2]);
     for (part, collected) in MIXED.into_iter().zip(COLLECTED) {
-        let (truth, found) = (part.counted(java)?, part.sampled(&bytes)?.both);
+        let (truth, found) = (part.counted(java)?, part.sampled(bytes)?.both);
         let samples = part.sampled(&samples)?.both;
-        let slack = WITHIN + collected + 3.0 / samples.max(1.0).sqrt();
-        let line = format!("{part:?}: {found} bytes of {samples} samples, {truth} counted");
-        println!("{line}: {:.3}", found / truth);
+        println!("{part:?}: {found} bytes of {samples} samples, {truth} counted: {:.3}", found / truth);
         sums = [sums[0] + found, sums[1] + truth];
-        // Where a method was compiled anew, its older code has no name in some runs.
-        if found > truth * (1.0 + slack) {
-            wrong.push(line);
-        }
+        parts.push((part, truth, found, WITHIN + 3.0 / samples.max(1.0).sqrt(), collected));
     }
-    // By what was seen of all, each has its part.
-    for (part, collected) in MIXED.into_iter().zip(COLLECTED) {
-        let (truth, found) = (part.counted(java)? / sums[1], part.sampled(&bytes)?.both / sums[0].max(1.0));
-        let slack = WITHIN + 3.0 / part.sampled(&samples)?.both.max(1.0).sqrt();
+    let mut wrong = Vec::new();
+    for (part, truth, found, slack, collected) in parts {
+        // Where a method was compiled anew, its older code has no name in some runs.
+        if found > truth * (1.0 + slack + collected) {
+            wrong.push(format!("{part:?}: {found} bytes, {truth} counted"));
+        }
+        // By what was seen of all, each has its part.
+        let (truth, found) = (truth / sums[1], found / sums[0].max(1.0));
         if found < truth * (1.0 - slack) || found > truth * (1.0 + slack + collected) {
             wrong.push(format!("{part:?}: {found:.3} of all bytes, not {truth:.3}"));
         }
@@ -145,13 +143,8 @@ fn mixed(daemon: &Daemon, java: &Running, query: &str) -> Result<()> {
 
 /// There are as many objects of each class as the program made, but for three standard errors and what bytes are off, too.
 fn objects(daemon: &Daemon, java: &Running, query: &str) -> Result<()> {
-    let folded = |unit: &str| -> Result<String> {
-        let query = format!("{query}&type=alloc-objects&unit={unit}&format=folded");
-        let reply = daemon.get(&format!("/api/v1/flamegraph?{query}"))?;
-        ensure!(reply.status == 200, "{}", reply.body);
-        Ok(reply.body)
-    };
-    let (objects, samples) = (folded("objects")?, folded("samples")?);
+    let of = |unit| folded(daemon, query, "alloc-objects", unit);
+    let (objects, samples) = (of("objects")?, of("samples")?);
     let mut wrong = Vec::new();
     for (part, error) in PARTS.into_iter().zip(ERRORS) {
         let (truth, found) = (part.objects(java)?, part.sampled(&objects)?.of_class);
