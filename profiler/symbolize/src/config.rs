@@ -26,9 +26,8 @@ pub struct SymbolizerConfig {
     /// Bytes of mappings, of their paths and of addresses of JIT code, over all processes: 120,000 mappings, a hundred each of
     /// all processes that are kept. The largest process of who holds more than his share goes first.
     pub max_code_bytes: usize,
-    /// Bytes of ELF symbol tables kept over all files; a single one may take them all. One libjvm takes 4 to
-    /// 5 MB. They are resident, twice where blazesym has an index of them: with the store this is the most
-    /// of the daemon's 64 MB.
+    /// Bytes of ELF symbol tables kept over all files; those of a single one in its file may have as many. One libjvm has 4 to
+    /// 5 MB there. They are resident, with the store the most of the daemon's 64 MB.
     pub max_symbol_bytes: u64,
     /// Native addresses whose frames are cached.
     pub max_cached_addresses: usize,

@@ -21,6 +21,7 @@ mod jvm;
 mod kernel;
 mod native;
 mod outcome;
+mod packed;
 mod pending;
 pub mod perf_map;
 mod process;

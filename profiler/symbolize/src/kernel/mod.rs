@@ -1,4 +1,4 @@
-//! Names kernel addresses from `/proc/kallsyms`: text symbols only, packed ([`packed`]; 1.7 MB for 122,000).
+//! Names kernel addresses from `/proc/kallsyms`: text symbols only, [`packed`](crate::packed) (1.7 MB for 122,000).
 //!
 //! Our own reader rather than blazesym's, which keeps every symbol in an allocation of its own (7.6 MB
 //! for 122,000, measured), data symbols among them, and does not tell the module. Where `kptr_restrict`
@@ -6,12 +6,10 @@
 //! The file is read at the first kernel address, and again, at most once a minute, when an address lies
 //! in none of the known symbols (a module was loaded).
 
-mod packed;
-
 use super::frames::FrameTable;
+use super::packed::{Packed, Symbol};
 use emberscope_model::{FastMap, Frame, FrameKind, UnknownReason};
 use emberscope_target::text;
-use packed::{Packed, Symbol};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -62,7 +60,7 @@ impl KernelSymbols {
         let Some(symbol) = self.find(address) else {
             return frames.intern(Frame::unknown(UnknownReason::KernelSymbol, "kernel"));
         };
-        let module = self.modules.get(usize::from(symbol.module)).map_or("", |module| module);
+        let module = self.modules.get(symbol.more as usize).map_or("", |module| module);
         let frame = frames.intern(Frame::new(FrameKind::Kernel, symbol.name, module));
         if self.known.len() >= MAX_KNOWN {
             self.known.clear();
@@ -131,8 +129,9 @@ impl KernelSymbols {
         rows.sort_by_key(|r| r.0);
         rows.dedup_by_key(|r| r.0);
         let name = |at: u32, len: u16| arena.get(at as usize..at as usize + usize::from(len)).unwrap_or("?");
-        self.symbols =
-            Packed::of(rows.iter().map(|(start, at, len, module)| (*start, name(*at, *len), *module)));
+        self.symbols = Packed::of(
+            rows.iter().map(|(start, at, len, module)| (*start, name(*at, *len), u64::from(*module))),
+        );
         self.known.clear();
         self.modules = modules;
         self.problem = match failed {

@@ -7,14 +7,11 @@
 
 use super::go::GoTable;
 use super::separate;
-use super::starts::Starts;
 use super::stripped::Stripped;
-use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{Input, Symbolized, Symbolizer};
-use emberscope_target::elf::{ElfError, Headers, Image, Segment};
+use super::symbols::{Read, Symbols};
+use emberscope_target::elf::{ElfError, Headers, Segment};
 use std::fs::File;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// A file's symbols.
@@ -26,14 +23,14 @@ pub struct Table {
     segments: Vec<Segment>,
     /// Its build id, when its symbols were taken out and are nowhere on the node.
     pub lacking: Option<Box<[u8]>>,
-    /// Bytes that were copied for it.
+    /// Bytes that are held for it.
     pub bytes: u64,
 }
 
 /// What was taken out of it.
 enum More {
     None,
-    File(Box<Symbols>),
+    File(Symbols),
     Go(GoTable),
     /// Nowhere: what its code tells.
     Code(Stripped),
@@ -82,17 +79,9 @@ pub struct Named {
     pub holds: Range<u64>,
 }
 
-struct Symbols {
-    starts: Starts,
-    symbolizer: Symbolizer,
-    source: Source<'static>,
-    /// What the source reads.
-    _image: Image,
-}
-
 /// What a table is made of: read on any thread, and kept when the file is gone.
 pub struct Parts {
-    own: Option<(Starts, Image)>,
+    own: Option<Read>,
     more: MoreParts,
     stripped: bool,
     segments: Vec<Segment>,
@@ -102,7 +91,7 @@ pub struct Parts {
 
 enum MoreParts {
     None,
-    File(Starts, Image),
+    File(Read),
     Go(GoTable),
     Code(Stripped),
 }
@@ -122,19 +111,22 @@ impl Parts {
         let metadata = file.metadata()?;
         let headers = Headers::read(file, metadata.len())?;
         let tables = headers.symbol_tables();
-        let (own, segments) = (headers.image(file, limit)?, headers.segments(file)?);
-        let mut bytes = own.bytes;
+        let segments = headers.segments(file)?;
+        let own = Read::of(headers.image(file, limit)?, &segments, limit)?;
+        let mut bytes = own.bytes();
         let rest = limit.saturating_sub(bytes);
         let stripped = tables.iter().all(|table| table.dynamic);
         let id = if stripped { headers.build_id(file) } else { None };
         let fetched = id.as_deref().and_then(fetched);
+        let separate = || {
+            let image = separate::find(&headers, (file, &metadata), path, fetched.as_deref(), rest)?;
+            Read::of(image, &segments, rest).ok()
+        };
         let more = if !stripped {
             MoreParts::None
-        } else if let Some(image) =
-            separate::find(&headers, (file, &metadata), path, fetched.as_deref(), rest)
-        {
-            bytes += image.bytes;
-            MoreParts::File(Starts::of(&image), image)
+        } else if let Some(symbols) = separate() {
+            bytes += symbols.bytes();
+            MoreParts::File(symbols)
         } else if let Some(table) = GoTable::read(&headers, file, rest) {
             bytes += table.bytes();
             MoreParts::Go(table)
@@ -144,11 +136,7 @@ impl Parts {
         } else {
             MoreParts::None
         };
-        let own = (!tables.is_empty()).then(|| (Starts::of(&own), own));
-        bytes += own.as_ref().map_or(0, |(starts, _)| starts.bytes());
-        if let MoreParts::File(starts, _) = &more {
-            bytes += starts.bytes();
-        }
+        let own = (!tables.is_empty()).then_some(own);
         let lacking = id.filter(|_| matches!(more, MoreParts::None | MoreParts::Code(_)));
         Ok(Self { own, more, stripped, segments, lacking, bytes })
     }
@@ -160,11 +148,11 @@ impl Table {
         let Parts { own, more, stripped, segments, lacking, bytes } = parts;
         let more = match more {
             MoreParts::None => More::None,
-            MoreParts::File(starts, image) => More::File(Box::new(Symbols::of(starts, image))),
+            MoreParts::File(read) => More::File(Symbols::of(read)),
             MoreParts::Go(table) => More::Go(table),
             MoreParts::Code(code) => More::Code(code),
         };
-        let own = own.map(|(starts, image)| Symbols::of(starts, image));
+        let own = own.map(Symbols::of);
         Self { own, more, stripped, segments, lacking, bytes }
     }
 
@@ -202,66 +190,8 @@ impl Table {
     }
 }
 
-impl Symbols {
-    fn of(starts: Starts, image: Image) -> Self {
-        let mut source = Elf::new(format!("/proc/self/fd/{}", image.file.as_raw_fd()));
-        source.debug_syms = false;
-        let symbolizer = Symbolizer::builder()
-            .enable_code_info(false)
-            .enable_inlined_fns(false)
-            .enable_auto_reload(false)
-            .enable_demangling(false)
-            .build();
-        Self { starts, symbolizer, source: Source::Elf(source), _image: image }
-    }
-
-    /// The name of an address, and the addresses around it that have it too.
-    ///
-    /// Not by its file offset: blazesym 0.2.7 then reads the program headers once more, as many as the file says.
-    fn name(&self, address: u64) -> Option<(String, Range<u64>)> {
-        let input = Input::VirtOffset(address);
-        let Ok(Symbolized::Sym(symbol)) = self.symbolizer.symbolize_single(&self.source, input) else {
-            return None;
-        };
-        let end = symbol.addr.checked_add(symbol.size.unwrap_or_default() as u64);
-        let holds = match end.map(|end| symbol.addr..end).filter(|whole| whole.contains(&address)) {
-            Some(whole) => self.starts.alone(address, whole),
-            None => address..address.checked_add(1)?,
-        };
-        let name = unversioned(&symbol.name);
-        (!name.is_empty()).then(|| (name.to_owned(), holds))
-    }
-}
-
-/// A symbol's name without the version that the linker puts behind it in .symtab (`__fmod_finite@GLIBC_2.15`, `memcpy@@GLIBC_2.14`):
-/// no function's name has an `@` after its beginning, in C or mangled.
-fn unversioned(symbol: &str) -> &str {
-    match symbol.find('@') {
-        Some(at) if at > 0 => symbol.get(..at).unwrap_or(symbol),
-        _ => symbol,
-    }
-}
-
 /// What an offset of the file's code is loaded with.
 fn segment_at(segments: &[Segment], offset: u64) -> Option<&Segment> {
     let inside = |s: &&Segment| offset.checked_sub(s.offset).is_some_and(|within| within < s.file_size);
     segments.iter().filter(|s| s.executable).find(inside)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::unversioned;
-
-    #[test]
-    fn a_function_is_called_without_its_symbols_version() {
-        for (symbol, name) in [
-            ("__fmod_finite@GLIBC_2.15", "__fmod_finite"),
-            ("memcpy@@GLIBC_2.14", "memcpy"),
-            ("_ZN1a1bEv", "_ZN1a1bEv"),
-            ("@plt", "@plt"),
-            ("", ""),
-        ] {
-            assert_eq!(unversioned(symbol), name);
-        }
-    }
 }

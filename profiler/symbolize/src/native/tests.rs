@@ -75,7 +75,7 @@ fn a_table_that_nobody_needs_goes_and_comes_back() {
 }
 
 /// Names and addresses of the functions in a file's .symtab.
-fn functions(path: &Path) -> Vec<(String, u64)> {
+pub(super) fn functions(path: &Path) -> Vec<(String, u64)> {
     symbols(path, false)
 }
 

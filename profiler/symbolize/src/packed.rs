@@ -1,9 +1,10 @@
 //! Symbols in the order of their addresses, packed: some 14 bytes each instead of 40.
 //!
-//! In: (address, name, module), ascending. Out: the last one that begins at or before an address. Blocks of
+//! In: (address, name, a number more), ascending. Out: the last one that begins at or before an address. Blocks of
 //! [`BLOCK`] symbols; each is its distance from the one before, how many bytes of the name are those of the name before
-//! it, the rest of the name, the module. A kernel with call padding has each function twice, as `__pfx_name` and
-//! `name` (Linux 6.1, arch/x86): the prefix is a bit.
+//! it, the rest of the name, the number. A kernel with call padding has each function twice, as `__pfx_name` and
+//! `name` (Linux 6.1, arch/x86): the prefix is a bit. Of C++ and Rust neighbours are of one class or module, so that their mangled
+//! names begin alike.
 
 /// Symbols of a block, which is read from its beginning.
 const BLOCK: usize = 16;
@@ -23,39 +24,63 @@ pub struct Packed {
 pub struct Symbol {
     /// Address of the function's first byte.
     pub start: u64,
-    /// The name as in kallsyms.
+    /// The name as it was given in.
     pub name: String,
-    /// Number of the module that it is in, as it was given in.
-    pub module: u16,
+    /// The number that was given in with it.
+    pub more: u64,
+    /// Where the next one begins; the largest address where there is none.
+    pub next: u64,
+}
+
+/// Packs symbols in the order of their addresses, no two at one address.
+#[derive(Default)]
+pub struct Packer<'a> {
+    packed: Packed,
+    before: (u64, &'a str),
+}
+
+impl<'a> Packer<'a> {
+    /// Adds one behind those that there are.
+    pub fn push(&mut self, start: u64, name: &'a str, more: u64) {
+        let (prefix, stem) = name.strip_prefix(PREFIX).map_or((0, name), |stem| (1, stem));
+        let Packed { blocks, bytes, len } = &mut self.packed;
+        if len.is_multiple_of(BLOCK) {
+            blocks.push((start, bytes.len() as u32));
+            self.before = (start, "");
+        }
+        let mut shared = self.before.1.bytes().zip(stem.bytes()).take_while(|(a, b)| a == b).count();
+        while !stem.is_char_boundary(shared) {
+            shared -= 1;
+        }
+        let rest = stem.get(shared..).unwrap_or_default();
+        put(bytes, start - self.before.0);
+        put(bytes, (shared as u64) << 1 | prefix);
+        put(bytes, rest.len() as u64);
+        bytes.extend_from_slice(rest.as_bytes());
+        put(bytes, more);
+        self.before = (start, stem);
+        *len += 1;
+    }
+
+    /// Bytes of memory that they take so far.
+    pub fn bytes(&self) -> usize {
+        self.packed.bytes()
+    }
+
+    /// All of them.
+    pub fn done(mut self) -> Packed {
+        self.packed.blocks.shrink_to_fit();
+        self.packed.bytes.shrink_to_fit();
+        self.packed
+    }
 }
 
 impl Packed {
     /// Packs symbols in the order of their addresses, no two at one address.
-    pub fn of<'a>(symbols: impl Iterator<Item = (u64, &'a str, u16)>) -> Self {
-        let (mut packed, mut before) = (Self::default(), (0, ""));
-        for (start, name, module) in symbols {
-            let (prefix, stem) = name.strip_prefix(PREFIX).map_or((0, name), |stem| (1, stem));
-            if packed.len.is_multiple_of(BLOCK) {
-                packed.blocks.push((start, packed.bytes.len() as u32));
-                before = (start, "");
-            }
-            let mut shared = before.1.bytes().zip(stem.bytes()).take_while(|(a, b)| a == b).count();
-            while !stem.is_char_boundary(shared) {
-                shared -= 1;
-            }
-            let rest = stem.get(shared..).unwrap_or_default();
-            let bytes = &mut packed.bytes;
-            put(bytes, start - before.0);
-            put(bytes, (shared as u64) << 1 | prefix);
-            put(bytes, rest.len() as u64);
-            bytes.extend_from_slice(rest.as_bytes());
-            put(bytes, u64::from(module));
-            before = (start, stem);
-            packed.len += 1;
-        }
-        packed.blocks.shrink_to_fit();
-        packed.bytes.shrink_to_fit();
-        packed
+    pub fn of<'a>(symbols: impl Iterator<Item = (u64, &'a str, u64)>) -> Self {
+        let mut packer = Packer::default();
+        symbols.for_each(|(start, name, more)| packer.push(start, name, more));
+        packer.done()
     }
 
     /// The last symbol that begins at or before `address`.
@@ -64,10 +89,12 @@ impl Packed {
         let (first, at) = *self.blocks.get(block)?;
         let end = self.blocks.get(block + 1).map_or(self.bytes.len(), |(_, at)| *at as usize);
         let mut rest = self.bytes.get(at as usize..end)?;
-        let (mut start, mut stem, mut found) = (first, Vec::new(), None);
+        let after = self.blocks.get(block + 1).map_or(u64::MAX, |(first, _)| *first);
+        let (mut start, mut stem, mut found, mut next) = (first, Vec::new(), None, after);
         while !rest.is_empty() {
             start += take(&mut rest)?;
             if start > address {
+                next = start;
                 break;
             }
             let shared = take(&mut rest)?;
@@ -76,11 +103,11 @@ impl Packed {
             let (more, after) = rest.split_at_checked(len)?;
             stem.extend_from_slice(more);
             rest = after;
-            found = Some((start, shared & 1 == 1, take(&mut rest)? as u16));
+            found = Some((start, shared & 1 == 1, take(&mut rest)?));
         }
-        let (start, prefix, module) = found?;
+        let (start, prefix, more) = found?;
         let stem = String::from_utf8(stem).ok()?;
-        Some(Symbol { start, name: if prefix { format!("{PREFIX}{stem}") } else { stem }, module })
+        Some(Symbol { start, name: if prefix { format!("{PREFIX}{stem}") } else { stem }, more, next })
     }
 
     /// How many symbols there are.
@@ -89,7 +116,6 @@ impl Packed {
     }
 
     /// Bytes of memory that they take.
-    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes.capacity() + self.blocks.capacity() * size_of::<(u64, u32)>()
     }
@@ -127,16 +153,17 @@ mod tests {
         #[test]
         fn what_goes_in_comes_out(
             symbols in proptest::collection::btree_map(
-                any::<u64>(), ("(__pfx_)?[a-cé]{0,6}(\\.[a-z]{1,300})?", any::<u16>()), 0..100),
+                any::<u64>(), ("(__pfx_)?[a-cé]{0,6}(\\.[a-z]{1,300})?", any::<u64>()), 0..100),
             asked in any::<u64>(),
         ) {
-            let symbols: BTreeMap<u64, (String, u16)> = symbols;
-            let packed = Packed::of(symbols.iter().map(|(start, (name, module))| (*start, name.as_str(), *module)));
+            let symbols: BTreeMap<u64, (String, u64)> = symbols;
+            let packed = Packed::of(symbols.iter().map(|(start, (name, more))| (*start, name.as_str(), *more)));
             prop_assert_eq!(packed.len(), symbols.len());
             let near = symbols.keys().flat_map(|start| [*start, start.saturating_sub(1), start.saturating_add(1)]);
             for address in near.chain([0, asked, u64::MAX]) {
-                let expected = symbols.range(..=address).next_back().map(|(start, (name, module))| Symbol {
-                    start: *start, name: name.clone(), module: *module });
+                let next = address.checked_add(1).and_then(|above| symbols.range(above..).next());
+                let expected = symbols.range(..=address).next_back().map(|(start, (name, more))| Symbol {
+                    start: *start, name: name.clone(), more: *more, next: next.map_or(u64::MAX, |(next, _)| *next) });
                 prop_assert_eq!(packed.find(address), expected);
             }
         }
