@@ -34,19 +34,21 @@ pub struct Symbol {
 
 /// Packs symbols in the order of their addresses, no two at one address.
 #[derive(Default)]
-pub struct Packer<'a> {
+pub struct Packer {
     packed: Packed,
-    before: (u64, &'a str),
+    /// Address and name of the last one of the block.
+    before: (u64, String),
 }
 
-impl<'a> Packer<'a> {
+impl Packer {
     /// Adds one behind those that there are.
-    pub fn push(&mut self, start: u64, name: &'a str, more: u64) {
+    pub fn push(&mut self, start: u64, name: &str, more: u64) {
         let (prefix, stem) = name.strip_prefix(PREFIX).map_or((0, name), |stem| (1, stem));
         let Packed { blocks, bytes, len } = &mut self.packed;
         if len.is_multiple_of(BLOCK) {
             blocks.push((start, bytes.len() as u32));
-            self.before = (start, "");
+            self.before.0 = start;
+            self.before.1.clear();
         }
         let mut shared = self.before.1.bytes().zip(stem.bytes()).take_while(|(a, b)| a == b).count();
         while !stem.is_char_boundary(shared) {
@@ -58,7 +60,9 @@ impl<'a> Packer<'a> {
         put(bytes, rest.len() as u64);
         bytes.extend_from_slice(rest.as_bytes());
         put(bytes, more);
-        self.before = (start, stem);
+        self.before.0 = start;
+        self.before.1.truncate(shared);
+        self.before.1.push_str(rest);
         *len += 1;
     }
 

@@ -52,7 +52,7 @@ impl Natives {
         Reading {
             item: self.modules.get(id.0 as usize).map(|module| module.item.clone()),
             fetched: self.debuginfod.as_ref().map(Debuginfod::places),
-            limit: self.max_table_bytes,
+            limit: 2 * self.max_table_bytes,
         }
     }
 

@@ -10,7 +10,7 @@
 //! so that one was read again for each new function of the other.
 
 use crate::packed::{Packed, Packer};
-use emberscope_target::elf::{ElfError, Headers, Image, Segment, SymbolTable, u32_at, u64_at};
+use emberscope_target::elf::{ElfError, Headers, Image, Segment, u32_at, u64_at};
 use std::cmp::Reverse;
 use std::fs::File;
 use std::ops::Range;
@@ -22,8 +22,11 @@ const ENTRY: usize = 24;
 const AT_ONCE: usize = 4096;
 /// Longest name; a symbol with a longer one has none.
 const MAX_NAME: usize = 64 << 10;
+/// The table of names is read in pieces of so many bytes, of which so many are held: 10 MiB. Nearly all tables are smaller.
+const PIECE: usize = 4096;
+const PIECES: u64 = 2560;
 /// Names may lie within each other, in a file that wants to be read for ever: so many times the bytes that there are of them.
-const MAX_OVERLAP: u64 = 4;
+const MAX_OVERLAP: u64 = 16;
 /// What is left of 32 bits for a size, beside the binding.
 const MAX_SIZE: u64 = (1 << 30) - 1;
 
@@ -74,19 +77,18 @@ impl Entry {
 }
 
 impl Many {
-    /// Of a file's tables. They and what becomes of them take at most about twice `limit` bytes meanwhile.
+    /// Of a copy of a file's tables. What is packed takes at most about `limit` bytes, and half of it meanwhile.
     ///
     /// # Errors
-    /// [`ElfError::TooLarge`]: the symbols take more than `limit` bytes, or packed more than half of it, or their names lie within
-    /// each other. [`ElfError::Io`]: reading failed.
+    /// [`ElfError::TooLarge`]: the symbols take more, or their names lie within each other. [`ElfError::Io`]: reading failed.
     pub fn of(image: &Image, code: &[Segment], limit: u64) -> Result<Self, ElfError> {
         let headers = Headers::read(&image.file, image.file.metadata()?.len())?;
-        let code: Vec<_> = code.iter().filter(|segment| segment.executable).collect();
-        let code: Vec<_> =
-            code.iter().map(|it| it.address..it.address.saturating_add(it.memory_size)).collect();
+        let code = code.iter().filter(|segment| segment.executable);
+        let code: Vec<_> = code.map(|it| it.address..it.address.saturating_add(it.memory_size)).collect();
         let (mut own, mut exported) = (Packed::default(), Packed::default());
         for table in headers.symbol_tables() {
-            let packed = packed(&image.file, &table, &code, limit)?;
+            let entries = entries(&image.file, table.symbols, &code, limit / 2)?;
+            let packed = pack(entries, &mut Names::of(&image.file, table.strings), limit)?;
             *if table.dynamic { &mut exported } else { &mut own } = packed;
         }
         Ok(Self { own, exported })
@@ -125,32 +127,34 @@ impl Many {
     }
 }
 
-/// The symbols of one table.
-fn packed(file: &File, table: &SymbolTable, code: &[Range<u64>], limit: u64) -> Result<Packed, ElfError> {
+/// The symbols of code in one table, at most about `limit` bytes of them.
+fn entries(
+    file: &File,
+    symbols: (u64, u64),
+    code: &[Range<u64>],
+    limit: u64,
+) -> Result<Vec<Entry>, ElfError> {
     let mut entries = Vec::new();
-    let room = limit.checked_sub(table.strings.1).ok_or(ElfError::TooLarge(table.strings.1))?;
     let mut buffer = vec![0; ENTRY * AT_ONCE];
-    let (mut at, end) = (table.symbols.0, table.symbols.0 + table.symbols.1);
+    let (mut at, end) = (symbols.0, symbols.0 + symbols.1);
     while at < end {
         let len = buffer.len().min((end - at) as usize);
         let read = buffer.get_mut(..len).ok_or(ElfError::Malformed)?;
         file.read_exact_at(read, at)?;
         entries.extend(read.chunks_exact(ENTRY).filter_map(|entry| Entry::of(entry, code)));
         let bytes = (entries.len() * size_of::<Entry>()) as u64;
-        if bytes > room {
-            return Err(ElfError::TooLarge(table.strings.1 + bytes));
+        if bytes > limit {
+            return Err(ElfError::TooLarge(bytes));
         }
         at += len as u64;
     }
-    let mut names = vec![0; table.strings.1 as usize];
-    file.read_exact_at(&mut names, table.strings.0)?;
-    pack(entries, &names, limit / 2)
+    Ok(entries)
 }
 
 /// Packs them, into at most about `limit` bytes.
-fn pack(mut entries: Vec<Entry>, names: &[u8], limit: u64) -> Result<Packed, ElfError> {
+fn pack(mut entries: Vec<Entry>, names: &mut Names<'_>, limit: u64) -> Result<Packed, ElfError> {
     entries.sort_unstable_by_key(Entry::order);
-    let (mut packer, mut read) = (Packer::default(), 0);
+    let (mut packer, mut name) = (Packer::default(), Vec::new());
     let mut groups = entries.chunk_by(|a, b| a.start == b.start).peekable();
     while let Some(group) = groups.next() {
         let next = groups.peek().and_then(|group| group.first()).map_or(u64::MAX, |next| next.start);
@@ -160,23 +164,63 @@ fn pack(mut entries: Vec<Entry>, names: &[u8], limit: u64) -> Result<Packed, Elf
         let endless = group.iter().find(|it| it.size() == 0).filter(|_| longest.size() > 0 && end < next);
         let both = [Some((longest.start, longest)), endless.map(|it| (end, it))];
         for (start, symbol) in both.into_iter().flatten() {
-            let name = name(names, symbol.name);
-            packer.push(start, name, symbol.size());
-            read += name.len() as u64;
+            packer.push(start, names.at(symbol.name, &mut name)?, symbol.size());
         }
-        if packer.bytes() as u64 > limit || read > MAX_OVERLAP * names.len() as u64 {
+        if packer.bytes() as u64 > limit || names.looked_at > MAX_OVERLAP * names.range.1 {
             return Err(ElfError::TooLarge(packer.bytes() as u64));
         }
     }
     Ok(packer.done())
 }
 
-/// The name at an offset; none where it is no text, or does not end.
-fn name(names: &[u8], offset: u32) -> &str {
-    let name = names.get(offset as usize..).unwrap_or_default();
-    let name = name.get(..name.len().min(MAX_NAME)).unwrap_or_default();
-    let end = name.iter().position(|byte| *byte == 0);
-    end.and_then(|end| std::str::from_utf8(name.get(..end)?).ok()).unwrap_or_default()
+/// A table of names, which may have more bytes than all that is packed of it.
+struct Names<'a> {
+    file: &'a File,
+    /// Offset and bytes.
+    range: (u64, u64),
+    /// Pieces that were read, each in the place that its number leaves as a remainder, and which they are.
+    pieces: (Vec<u8>, Vec<u64>),
+    /// Bytes of names that were looked at.
+    looked_at: u64,
+}
+
+impl<'a> Names<'a> {
+    fn of(file: &'a File, range: (u64, u64)) -> Self {
+        let pieces = range.1.div_ceil(PIECE as u64).min(PIECES) as usize;
+        Self { file, range, pieces: (vec![0; pieces * PIECE], vec![u64::MAX; pieces]), looked_at: 0 }
+    }
+
+    /// The name at an offset; empty where it is no text, or does not end.
+    fn at<'b>(&mut self, offset: u32, name: &'b mut Vec<u8>) -> Result<&'b str, ElfError> {
+        name.clear();
+        let mut offset = u64::from(offset);
+        while offset < self.range.1 && name.len() < MAX_NAME {
+            let piece = self.piece(offset / PIECE as u64)?;
+            let rest = piece.get(offset as usize % PIECE..).unwrap_or_default();
+            let end = rest.iter().position(|byte| *byte == 0);
+            let more = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+            name.extend_from_slice(more);
+            offset += more.len() as u64;
+            self.looked_at += more.len() as u64;
+            if end.is_some() {
+                return Ok(std::str::from_utf8(name).unwrap_or_default());
+            }
+        }
+        Ok("")
+    }
+
+    fn piece(&mut self, nth: u64) -> Result<&[u8], ElfError> {
+        let (bytes, held) = &mut self.pieces;
+        let place = (nth % held.len().max(1) as u64) as usize;
+        let (held, at) = (held.get_mut(place).ok_or(ElfError::Malformed)?, nth * PIECE as u64);
+        let len = (self.range.1 - at).min(PIECE as u64) as usize;
+        let piece = bytes.get_mut(place * PIECE..place * PIECE + len).ok_or(ElfError::Malformed)?;
+        if *held != nth {
+            self.file.read_exact_at(piece, self.range.0 + at)?;
+            *held = nth;
+        }
+        Ok(piece)
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 /// Tables of so many bytes are packed. Those of a C library have half of it, without what was taken out of it a tenth.
 const MANY: u64 = 1 << 20;
 
-/// What is packed takes memory twice while it is: one at a time. Nothing that may wait is done meanwhile: the copy is ours.
+/// What is packed takes some memory while it is: one at a time. Nothing that may wait is done meanwhile, as the copy is ours.
 static PACKING: Mutex<()> = Mutex::new(());
 
 /// A file's symbols as they are read, on any thread.
@@ -26,7 +26,8 @@ pub enum Read {
 }
 
 impl Read {
-    /// Of a copy of a file's tables; `segments` are those of the program, of whose code names are asked. At most about `limit` bytes.
+    /// Of a copy of a file's tables; `segments` are those of the program, of whose code names are asked. The tables have at
+    /// most `limit` bytes; half of that may be left when they are packed.
     ///
     /// # Errors
     /// [`ElfError`] of [`Many::of`].
@@ -35,7 +36,7 @@ impl Read {
             return Ok(Self::Few(Starts::of(&image), image));
         }
         let _one = PACKING.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Self::Many(Many::of(&image, segments, limit)?))
+        Ok(Self::Many(Many::of(&image, segments, limit / 2)?))
     }
 
     /// Bytes of memory that they take.

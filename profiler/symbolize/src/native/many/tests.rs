@@ -5,6 +5,7 @@ use crate::native::starts::Starts;
 use crate::native::symbols::{Read, Symbols};
 use crate::native::tests::functions;
 use std::collections::HashMap;
+use std::io::Write;
 use std::path::Path;
 
 #[test]
@@ -46,20 +47,30 @@ fn packed_symbols_are_those_that_blazesym_finds() {
 }
 
 /// Start, size, whether it is global, where its name is.
-fn entries(all: &[(u64, u64, bool, u32)]) -> Vec<Entry> {
+type Told = (u64, u64, bool, u32);
+
+fn packed(all: &[Told], names: &[u8], limit: u64) -> Result<Packed, ElfError> {
     let code = [Range { start: 0, end: u64::MAX }];
-    let entry = |(start, size, global, name): &(u64, u64, bool, u32)| {
+    let entry = |(start, size, global, name): &Told| {
         let mut raw = name.to_le_bytes().to_vec();
         raw.extend([u8::from(*global) << 4 | 2, 0, 7, 0]);
         raw.extend(start.to_le_bytes().into_iter().chain(size.to_le_bytes()));
         Entry::of(&raw, &code).unwrap()
     };
-    all.iter().map(entry).collect()
+    let (file, range) = (of(names), (3, names.len() as u64));
+    pack(all.iter().map(entry).collect(), &mut Names::of(&file, range), limit)
+}
+
+/// A file with these names behind something else.
+fn of(names: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&[b"...", names].concat()).unwrap();
+    file
 }
 
 #[test]
 fn the_longest_of_a_place_is_its_name_and_one_without_a_size_goes_on() {
-    let names = b"\0local\0global\0label\0after\0";
+    let names: &[u8] = b"\0local\0global\0label\0after\0";
     let at = |text: &str| {
         let text = text.as_bytes();
         names.windows(text.len()).position(|part| part == text).unwrap() as u32
@@ -70,9 +81,9 @@ fn the_longest_of_a_place_is_its_name_and_one_without_a_size_goes_on() {
         (100, 0, true, at("label")),
         (150, 10, false, at("after")),
     ];
-    let of = |own: &[(u64, u64, bool, u32)]| Many {
-        own: pack(entries(own), names, 1 << 20).unwrap(),
-        exported: pack(entries(&all), names, 1 << 20).unwrap(),
+    let of = |own: &[Told]| Many {
+        own: packed(own, names, 1 << 20).unwrap(),
+        exported: packed(&all, names, 1 << 20).unwrap(),
     };
     let many = of(&all);
     assert_eq!(many.name(99), None);
@@ -95,16 +106,35 @@ fn names_within_each_other_and_too_many_are_refused() {
     // Each symbol's name is the rest of all that is there.
     let names = [vec![b'x'; 60_000], vec![0]].concat();
     let all: Vec<_> = (0..1_000).map(|at| (16 * u64::from(at), 16, false, at)).collect();
-    assert!(matches!(pack(entries(&all), &names, 16 << 20), Err(ElfError::TooLarge(_))));
+    assert!(matches!(packed(&all, &names, 16 << 20), Err(ElfError::TooLarge(_))));
+    // Nor do they end, and each is looked at.
+    let endless = vec![b'x'; 60_000];
+    assert!(matches!(packed(&all, &endless, 16 << 20), Err(ElfError::TooLarge(_))));
     let all: Vec<_> = (0..10_000).map(|at| (16 * u64::from(at), 16, false, 6 * at)).collect();
     let distinct: Vec<u8> = (0..10_000).flat_map(|at| format!("{at:05}\0").into_bytes()).collect();
-    assert!(matches!(pack(entries(&all), &distinct, 10_000), Err(ElfError::TooLarge(_))));
-    assert_eq!(pack(entries(&all), &distinct, 1 << 20).unwrap().len(), 10_000);
-    // One that is no text, does not end, or lies outside has none.
-    for (bytes, offset) in [(&b"\xff\0"[..], 0), (&b"endless"[..], 0), (&b"x\0"[..], 70)] {
-        assert_eq!(name(bytes, offset), "");
-    }
+    assert!(matches!(packed(&all, &distinct, 10_000), Err(ElfError::TooLarge(_))));
+    assert_eq!(packed(&all, &distinct, 1 << 20).unwrap().len(), 10_000);
+}
+
+#[test]
+fn what_is_no_text_or_does_not_end_is_no_name() {
     let long = [vec![b'y'; MAX_NAME], vec![0]].concat();
-    assert_eq!(name(&long, 0), "");
-    assert_eq!(name(&long, 1).len(), MAX_NAME - 1);
+    let name = |bytes: &[u8], offset| {
+        let file = of(bytes);
+        Names::of(&file, (3, bytes.len() as u64)).at(offset, &mut Vec::new()).unwrap().len()
+    };
+    assert_eq!([name(b"\xff\0", 0), name(b"endless", 0), name(b"x\0", 70), name(b"x\0", 1)], [0; 4]);
+    assert_eq!([name(b"xyz\0", 1), name(&long, 0), name(&long, 1)], [2, 0, MAX_NAME - 1]);
+}
+
+#[test]
+fn a_table_with_more_names_than_are_held_is_read_all_the_same() {
+    let count = PIECES as u32 * PIECE as u32 / 16 * 2;
+    let bytes: Vec<u8> = (0..count).flat_map(|nth| format!("{nth:015}\0").into_bytes()).collect();
+    let file = of(&bytes);
+    let (mut names, mut buffer) = (Names::of(&file, (3, bytes.len() as u64)), Vec::new());
+    for nth in (0..4 * count).step_by(997).map(|nth| nth * 7 % count) {
+        assert_eq!(names.at(16 * nth, &mut buffer).unwrap(), format!("{nth:015}"));
+    }
+    assert_eq!(names.pieces.1.len() as u64, PIECES);
 }
