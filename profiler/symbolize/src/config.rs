@@ -26,8 +26,8 @@ pub struct SymbolizerConfig {
     /// Bytes of mappings, of their paths and of addresses of JIT code, over all processes: 120,000 mappings, a hundred each of
     /// all processes that are kept. The largest process of who holds more than his share goes first.
     pub max_code_bytes: usize,
-    /// Bytes of ELF symbol tables kept over all files; those of a single one may have twice as many in its file, where a libjvm has 5 MB
-    /// (packed 1.8), the daemon with its symbols 12 (packed 5). They are resident, with the store the most of the daemon's 64 MB.
+    /// Bytes of ELF symbol tables kept over all files; those of a single one may have twice as many in its file, where a libjvm has 4 MB
+    /// (kept packed, 0.8) and the daemon with its symbols 12 (3.3).
     pub max_symbol_bytes: u64,
     /// Native addresses whose frames are cached.
     pub max_cached_addresses: usize,

@@ -1,13 +1,15 @@
-//! Symbols in the order of their addresses, packed: some 14 bytes each instead of 40.
+//! Symbols in the order of their addresses, packed: some ten bytes each of a kernel's instead of 40.
 //!
 //! In: (address, name, a number more), ascending. Out: the last one that begins at or before an address. Blocks of
 //! [`BLOCK`] symbols; each is its distance from the one before, how many bytes of the name are those of the name before
-//! it, the rest of the name, the number. A kernel with call padding has each function twice, as `__pfx_name` and
-//! `name` (Linux 6.1, arch/x86): the prefix is a bit. Of C++ and Rust neighbours are of one class or module, so that their mangled
-//! names begin alike.
+//! it, the rest of the name, the number; and the block is compressed (LZ4). A kernel with call padding has each function twice, as
+//! `__pfx_name` and `name` (Linux 6.1, arch/x86): the prefix is a bit. Mangled names of C++ and Rust are long, and repeat their
+//! neighbours' classes and modules, at the beginning and within.
 
 /// Symbols of a block, which is read from its beginning.
-const BLOCK: usize = 16;
+const BLOCK: usize = 64;
+/// Bytes after which a block ends all the same: as many are unpacked to find one symbol.
+const BLOCK_BYTES: usize = 16 << 10;
 const PREFIX: &str = "__pfx_";
 
 /// The symbols, packed.
@@ -15,6 +17,7 @@ const PREFIX: &str = "__pfx_";
 pub struct Packed {
     /// The first address of each block, and where it begins in `bytes`.
     blocks: Vec<(u64, u32)>,
+    /// Each block, compressed, behind its size before that.
     bytes: Vec<u8>,
     len: usize,
 }
@@ -36,34 +39,54 @@ pub struct Symbol {
 #[derive(Default)]
 pub struct Packer {
     packed: Packed,
-    /// Address and name of the last one of the block.
+    block: Block,
+}
+
+/// A block that is being filled.
+#[derive(Default)]
+struct Block {
+    first: u64,
+    bytes: Vec<u8>,
+    len: usize,
+    /// Address and name of the last one.
     before: (u64, String),
 }
 
 impl Packer {
     /// Adds one behind those that there are.
     pub fn push(&mut self, start: u64, name: &str, more: u64) {
-        let (prefix, stem) = name.strip_prefix(PREFIX).map_or((0, name), |stem| (1, stem));
-        let Packed { blocks, bytes, len } = &mut self.packed;
-        if len.is_multiple_of(BLOCK) {
-            blocks.push((start, bytes.len() as u32));
-            self.before.0 = start;
-            self.before.1.clear();
+        if self.block.len == BLOCK || self.block.bytes.len() >= BLOCK_BYTES {
+            self.end_block();
         }
-        let mut shared = self.before.1.bytes().zip(stem.bytes()).take_while(|(a, b)| a == b).count();
+        let (prefix, stem) = name.strip_prefix(PREFIX).map_or((0, name), |stem| (1, stem));
+        let Block { first, bytes, len, before } = &mut self.block;
+        if *len == 0 {
+            (*first, before.0) = (start, start);
+            before.1.clear();
+        }
+        let mut shared = before.1.bytes().zip(stem.bytes()).take_while(|(a, b)| a == b).count();
         while !stem.is_char_boundary(shared) {
             shared -= 1;
         }
         let rest = stem.get(shared..).unwrap_or_default();
-        put(bytes, start - self.before.0);
+        put(bytes, start - before.0);
         put(bytes, (shared as u64) << 1 | prefix);
         put(bytes, rest.len() as u64);
         bytes.extend_from_slice(rest.as_bytes());
         put(bytes, more);
-        self.before.0 = start;
-        self.before.1.truncate(shared);
-        self.before.1.push_str(rest);
+        before.0 = start;
+        before.1.truncate(shared);
+        before.1.push_str(rest);
         *len += 1;
+    }
+
+    fn end_block(&mut self) {
+        let Block { first, bytes, len, .. } = &mut self.block;
+        self.packed.blocks.push((*first, self.packed.bytes.len() as u32));
+        self.packed.bytes.extend(lz4_flex::block::compress_prepend_size(bytes));
+        self.packed.len += *len;
+        bytes.clear();
+        *len = 0;
     }
 
     /// Bytes of memory that they take so far.
@@ -73,6 +96,9 @@ impl Packer {
 
     /// All of them.
     pub fn done(mut self) -> Packed {
+        if self.block.len > 0 {
+            self.end_block();
+        }
         self.packed.blocks.shrink_to_fit();
         self.packed.bytes.shrink_to_fit();
         self.packed
@@ -92,7 +118,8 @@ impl Packed {
         let block = self.blocks.partition_point(|(first, _)| *first <= address).checked_sub(1)?;
         let (first, at) = *self.blocks.get(block)?;
         let end = self.blocks.get(block + 1).map_or(self.bytes.len(), |(_, at)| *at as usize);
-        let mut rest = self.bytes.get(at as usize..end)?;
+        let unpacked = lz4_flex::block::decompress_size_prepended(self.bytes.get(at as usize..end)?).ok()?;
+        let mut rest = unpacked.as_slice();
         let after = self.blocks.get(block + 1).map_or(u64::MAX, |(first, _)| *first);
         let (mut start, mut stem, mut found, mut next) = (first, Vec::new(), None, after);
         while !rest.is_empty() {

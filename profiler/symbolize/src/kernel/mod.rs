@@ -1,4 +1,4 @@
-//! Names kernel addresses from `/proc/kallsyms`: text symbols only, [`packed`](crate::packed) (1.7 MB for 122,000).
+//! Names kernel addresses from `/proc/kallsyms`: text symbols only, [`packed`](crate::packed) (1.1 MB for 122,000).
 //!
 //! Our own reader rather than blazesym's, which keeps every symbol in an allocation of its own (7.6 MB
 //! for 122,000, measured), data symbols among them, and does not tell the module. Where `kptr_restrict`
