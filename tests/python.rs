@@ -70,7 +70,8 @@ fn as_told(daemon: &Daemon, python: &Python, dir: &Path) -> Result<()> {
     }
     let split = Split::of(daemon, &ran)?;
     println!("{} {split:?}", python.version);
-    let bar = SPLIT_BAR + 0.7 / (split.n.max(1) as f64).sqrt();
+    // Three standard errors of a share of 70 %.
+    let bar = SPLIT_BAR + 3.0 * (0.7 * 0.3 / split.n.max(1) as f64).sqrt();
     let off = split.shares.values().any(|(seen, truth)| (seen - truth).abs() > bar);
     ensure!(!off && split.n > 0, "{}: {split:?}", python.version);
     Ok(())
