@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, PoisonError};
 
-/// Tables of so many bytes are packed. Those of a C library have half of it, without what was taken out of it a tenth.
+/// Tables of so many bytes are packed. Those of a C library have a third of it, without what was taken out of it a tenth.
 const MANY: u64 = 1 << 20;
 
 /// What is packed takes some memory while it is: one at a time. Nothing that may wait is done meanwhile, as the copy is ours.
