@@ -14,7 +14,7 @@ use std::io::Write;
 use std::sync::LazyLock;
 
 /// As the daemon has it.
-const SYMBOL_BYTES: u64 = 16 << 20;
+const SYMBOL_BYTES: u64 = 20 << 20;
 /// Where the file's code is, in the file and in memory.
 const CODE: (u64, u64) = (0x1000, 0x40_1000);
 

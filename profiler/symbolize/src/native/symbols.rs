@@ -11,8 +11,9 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, PoisonError};
 
-/// Tables of so many bytes are packed. Those of a C library have a third of it, without what was taken out of it a tenth.
-const MANY: u64 = 1 << 20;
+/// Tables of so many bytes are packed. Those of a C library have a third of it, without what was taken out of it a tenth. (Files of the
+/// fuzz targets are small.)
+const MANY: u64 = if cfg!(fuzzing) { 2 << 10 } else { 1 << 20 };
 
 /// What is packed takes some memory while it is: one at a time. Nothing that may wait is done meanwhile, as the copy is ours.
 static PACKING: Mutex<()> = Mutex::new(());
