@@ -9,17 +9,13 @@
 //! Why: a libjvm's tables are 4 MB in a file (packed 0.8), those of a program in Rust or C++ easily 12 (packed 3.3). Two that do not fit
 //! beside each other are read again and again, one for each new function of the other.
 
-use crate::packed::{Packed, Packer};
-use emberscope_target::elf::{ElfError, Headers, Image, Segment, u32_at, u64_at};
+use crate::packed::{Packed, Packer, Symbol};
+use emberscope_target::elf::{ElfError, Headers, Image, Segment, each_symbol_entry, u32_at, u64_at};
 use std::cmp::Reverse;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of an entry of a symbol table (Elf64_Sym, elf.h).
-const ENTRY: usize = 24;
-/// Entries that are read at once.
-const AT_ONCE: usize = 4096;
 /// Longest name; a symbol with a longer one has none.
 const MAX_NAME: usize = 64 << 10;
 /// The table of names is read in pieces of so many bytes, of which so many are held: 10 MiB. Nearly all tables are smaller.
@@ -101,28 +97,20 @@ impl Many {
 
     /// The name of an address, and the addresses around it that have it too.
     pub fn name(&self, address: u64) -> Option<(String, Range<u64>)> {
-        let reaches = |size: u64, start: u64| size > address - start;
-        if let Some(found) = self.own.find(address)
-            && (found.more == 0 || reaches(found.more, found.start))
-        {
-            let holds = match found.more {
-                0 => address..address.checked_add(1)?,
-                size => found.start..found.next.min(found.start.saturating_add(size)),
-            };
+        let reaches = |found: &Symbol| found.more > address - found.start;
+        let whole = |found: &Symbol| found.start..found.next.min(found.start.saturating_add(found.more));
+        let here = || Some(address..address.checked_add(1)?);
+        if let Some(found) = self.own.find(address).filter(|found| found.more == 0 || reaches(found)) {
+            let holds = if found.more == 0 { here()? } else { whole(&found) };
             return Some((found.name, holds));
         }
         let found = self.exported.find(address)?;
-        let here = found.more == 0 && found.start == address;
-        if !here && !reaches(found.more, found.start) {
+        if !reaches(&found) && (found.more, found.start) != (0, address) {
             return None;
         }
-        let holds = match found.more {
-            // Around it there may be some of the other table.
-            size if size > 0 && self.own.len() == 0 => {
-                found.start..found.next.min(found.start.saturating_add(size))
-            }
-            _ => address..address.checked_add(1)?,
-        };
+        // Around it there may be some of the other table.
+        let alone = found.more > 0 && self.own.len() == 0;
+        let holds = if alone { whole(&found) } else { here()? };
         Some((found.name, holds))
     }
 }
@@ -135,19 +123,13 @@ fn entries(
     limit: u64,
 ) -> Result<Vec<Entry>, ElfError> {
     let mut entries = Vec::new();
-    let mut buffer = vec![0; ENTRY * AT_ONCE];
-    let (mut at, end) = (symbols.0, symbols.0 + symbols.1);
-    while at < end {
-        let len = buffer.len().min((end - at) as usize);
-        let read = buffer.get_mut(..len).ok_or(ElfError::Malformed)?;
-        file.read_exact_at(read, at)?;
-        entries.extend(read.chunks_exact(ENTRY).filter_map(|entry| Entry::of(entry, code)));
-        let bytes = (entries.len() * size_of::<Entry>()) as u64;
-        if bytes > limit {
-            return Err(ElfError::TooLarge(bytes));
+    each_symbol_entry(file, symbols, |entry| {
+        entries.extend(Entry::of(entry, code));
+        match (entries.len() * size_of::<Entry>()) as u64 {
+            bytes if bytes > limit => Err(ElfError::TooLarge(bytes)),
+            _ => Ok(()),
         }
-        at += len as u64;
-    }
+    })?;
     Ok(entries)
 }
 

@@ -4,14 +4,8 @@
 //! and the symbol that was found for it. Out: the part of that symbol, around the address, in which no other begins or
 //! ends; symbols of hand-written code lie within each other.
 
-use emberscope_target::elf::{Headers, Image};
+use emberscope_target::elf::{Headers, Image, each_symbol_entry};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-
-/// Bytes of an entry of a symbol table (Elf64_Sym, elf.h).
-const ENTRY: usize = 24;
-/// Entries that are read at once.
-const AT_ONCE: usize = 4096;
 
 /// Addresses at which symbols begin, ascending. Those above 4 GiB are left out, with [`Starts::alone`] of what is there.
 #[derive(Debug, Default)]
@@ -24,18 +18,12 @@ impl Starts {
         let size = image.file.metadata().map_or(0, |metadata| metadata.len());
         let tables =
             Headers::read(&image.file, size).map(|headers| headers.symbol_tables()).unwrap_or_default();
-        let mut buffer = vec![0; ENTRY * AT_ONCE];
         for table in tables {
-            let (mut at, end) = (table.symbols.0, table.symbols.0 + table.symbols.1);
-            while at < end {
-                let len = buffer.len().min((end - at) as usize);
-                let Some(read) = buffer.get_mut(..len) else { break };
-                if image.file.read_exact_at(read, at).is_err() {
-                    break;
-                }
-                starts.extend(read.chunks_exact(ENTRY).filter_map(start));
-                at += len as u64;
-            }
+            // Of one that cannot be read to its end what was read.
+            let _ = each_symbol_entry(&image.file, table.symbols, |entry| {
+                starts.extend(start(entry));
+                Ok(())
+            });
         }
         starts.sort_unstable();
         starts.dedup();

@@ -14,8 +14,8 @@ use std::os::unix::fs::FileExt;
 pub use image::{Image, memory_file};
 pub use place::{bias, file_offset};
 pub use symbols::{
-    Exported, Symbol, exported as exported_symbols, find as find_symbols, find_sized as find_sized_symbols,
-    find_starting as find_symbols_starting,
+    Exported, Symbol, each_entry as each_symbol_entry, exported as exported_symbols, find as find_symbols,
+    find_sized as find_sized_symbols, find_starting as find_symbols_starting,
 };
 
 /// Largest section header table: 4096 sections.

@@ -141,24 +141,34 @@ pub fn exported(
 
 /// Hands the place of each symbol's name that the file defines, and the symbol, to `each`.
 fn each_symbol(file: &File, table: &SymbolTable, mut each: impl FnMut(u32, Symbol)) -> Result<(), ElfError> {
-    let (start, size) = table.symbols;
-    if size > MAX_TABLE {
-        return Err(ElfError::TooLarge(size));
+    if table.symbols.1 > MAX_TABLE {
+        return Err(ElfError::TooLarge(table.symbols.1));
     }
+    each_entry(file, table.symbols, |entry| {
+        // st_shndx 0: used here, defined elsewhere.
+        if entry.get(6..8) != Some(&[0, 0]) {
+            each(u32_at(entry, 0), Symbol { address: u64_at(entry, 8), size: u64_at(entry, 16) });
+        }
+        Ok(())
+    })
+}
+
+/// Hands each entry of a table of symbols (offset and bytes in the file) to `each`, as it is there: 24 bytes (Elf64_Sym, elf.h).
+///
+/// # Errors
+/// [`ElfError::Io`]: the table cannot be read. What `each` says, which ends it.
+pub fn each_entry(
+    file: &File,
+    (start, size): (u64, u64),
+    mut each: impl FnMut(&[u8]) -> Result<(), ElfError>,
+) -> Result<(), ElfError> {
     let mut piece = vec![0u8; PIECE / ENTRY * ENTRY];
     let mut done = 0;
     while done < size {
         let len = (size - done).min(piece.len() as u64) as usize;
         let bytes = piece.get_mut(..len).ok_or(ElfError::Malformed)?;
         file.read_exact_at(bytes, start + done)?;
-        for entry in bytes.chunks_exact(ENTRY) {
-            let Some((name, rest)) = entry.split_first_chunk() else { continue };
-            // st_shndx 0: used here, defined elsewhere.
-            if rest.get(2..4) != Some(&[0, 0]) {
-                let symbol = Symbol { address: u64_at(entry, 8), size: u64_at(entry, 16) };
-                each(u32::from_le_bytes(*name), symbol);
-            }
-        }
+        bytes.chunks_exact(ENTRY).try_for_each(&mut each)?;
         done += len as u64;
     }
     Ok(())
