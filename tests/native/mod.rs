@@ -15,7 +15,7 @@ use emberscope_model::{Pid, RawEvent, RawStack, StackEnd, Tenant};
 use emberscope_pipeline::Maps;
 use emberscope_target::open;
 use emberscope_tests::{skip, walking_host as host};
-use emberscope_unwind::table::{Keeper, Limits, make};
+use emberscope_unwind::table::{Keeper, Limits, Sizes, make};
 use profiler_ebpf::UserFrame;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -114,7 +114,7 @@ impl Seen {
 fn learn(keeper: &mut Keeper<Maps>, pid: Pid) {
     let dir = PathBuf::from(format!("/proc/{pid}"));
     for wanted in keeper.look(&dir, pid).expect("a list") {
-        let made = make(&wanted, u64::MAX, keeper.keys(), None);
+        let made = make(&wanted, Sizes::usual(u64::MAX), keeper.keys(), None);
         keeper.learn(made, Tenant::default()).expect("tables");
     }
     keeper.look(&dir, pid).expect("tables");

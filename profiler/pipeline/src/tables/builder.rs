@@ -6,7 +6,7 @@ use super::Ask;
 use super::budget::Budget;
 use emberscope_model::thread_cpu_time;
 use emberscope_supervise::{Beat, quarantine};
-use emberscope_unwind::table::{Disk, Keys, Made, Wanted, make};
+use emberscope_unwind::table::{Disk, Keys, Made, Sizes, Wanted, make};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ fn run(
     while let Ok((wanted, most)) = jobs.recv() {
         let before = thread_cpu_time();
         let made = beat.work(|| match quarantine::enter(|| wanted.inode.item()) {
-            Ok(_reading) => make(&wanted, most, keys, disk),
+            Ok(_reading) => make(&wanted, Sizes::usual(most), keys, disk),
             Err(_) => Made::refused(&wanted),
         });
         let made = made.unwrap_or_else(|_| Made::refused(&wanted));

@@ -17,6 +17,17 @@ pub enum Rank {
     Other,
 }
 
+impl Rank {
+    /// Of a process's files, by whether it is Spark's and whether it was sampled.
+    pub fn of(spark: bool, sampled: bool) -> Self {
+        match (spark, sampled) {
+            (true, _) => Self::Spark,
+            (false, true) => Self::Sampled,
+            (false, false) => Self::Other,
+        }
+    }
+}
+
 /// A builder, and what it is to read.
 pub struct Lane {
     /// Files to be read, in order.

@@ -8,6 +8,7 @@
 mod budget;
 mod builder;
 mod lane;
+mod large;
 mod maps;
 mod queue;
 mod teller;
@@ -17,15 +18,20 @@ use emberscope_capture::TableMaps;
 use emberscope_model::{Pid, RawTask, TaskEvent, Tenant};
 use emberscope_process::Registry;
 use emberscope_unwind::table::{Counts, Disk, Held, Made};
+use profiler_ebpf::PAGE_SHIFT;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use large::Large;
 pub use maps::Maps;
 
 /// Requests that wait: a node's processes at the start, and some. 40 bytes each, taken at once.
 const MAX_WAITING: usize = 8_192;
+
+/// Pages of code of files in parts that are remembered as told, for a second.
+const MAX_RAN: usize = 16_384;
 
 /// What the teller is asked or told.
 enum Ask {
@@ -39,6 +45,8 @@ enum Ask {
     Ended(Pid),
     /// Processes were sampled.
     Used(Vec<(Pid, Tenant)>),
+    /// A process ran code of files in parts, at these addresses.
+    Ran(Pid, Vec<u64>),
     /// A file was read.
     Made(Box<Made>),
     /// Nobody asks any more.
@@ -62,6 +70,12 @@ pub struct TableCounts {
     pub shares: Arc<HashMap<Pid, (usize, usize)>>,
 }
 
+/// What the teller tells.
+struct Told {
+    counts: Arc<Mutex<TableCounts>>,
+    large: Large,
+}
+
 /// The door of the threads that keep unwind tables.
 pub struct Tables {
     asks: Option<SyncSender<Ask>>,
@@ -69,6 +83,9 @@ pub struct Tables {
     sampled: HashMap<Pid, Tenant>,
     /// Those of them of which the teller was told already.
     told: HashSet<Pid>,
+    large: Large,
+    /// Pages of such code of which the teller was told in this second.
+    ran: HashSet<(Pid, u64)>,
     counts: Arc<Mutex<TableCounts>>,
     turned_away: u64,
 }
@@ -79,11 +96,13 @@ impl Tables {
     /// # Errors
     /// The kernel starts no thread. A directory that cannot be used is none: tables are built anew at each start.
     pub fn start(maps: Option<TableMaps>, dir: Option<&Path>) -> std::io::Result<Self> {
-        let counts = Arc::new(Mutex::new(TableCounts::default()));
+        let (counts, large) = (Arc::new(Mutex::new(TableCounts::default())), Large::default());
         let mut tables = Self {
             asks: None,
             sampled: HashMap::new(),
             told: HashSet::new(),
+            large: large.clone(),
+            ran: HashSet::new(),
             counts: Arc::clone(&counts),
             turned_away: 0,
         };
@@ -96,7 +115,8 @@ impl Tables {
             .ok()
         });
         let (asks, queue) = sync_channel(MAX_WAITING);
-        tables.asks = teller::start(maps, disk, (asks.clone(), queue), counts)?.then_some(asks);
+        let told = Told { counts, large };
+        tables.asks = teller::start(maps, disk, (asks.clone(), queue), told)?.then_some(asks);
         Ok(tables)
     }
 
@@ -135,8 +155,23 @@ impl Tables {
         }
     }
 
+    /// A process ran code at these addresses: what of it is in a file in parts may have no table yet.
+    pub fn ran(&mut self, pid: Pid, addresses: impl Iterator<Item = u64>) {
+        let Some(large) = self.large.of(pid) else { return };
+        let mut new = Vec::new();
+        for address in addresses.filter(|address| large.iter().any(|range| range.contains(address))) {
+            if self.ran.len() < MAX_RAN && self.ran.insert((pid, address >> PAGE_SHIFT)) {
+                new.push(address);
+            }
+        }
+        if !new.is_empty() {
+            self.ask(Ask::Ran(pid, new));
+        }
+    }
+
     /// Once a second: tells who was sampled.
     pub fn tick(&mut self) {
+        self.ran.clear();
         if !self.sampled.is_empty() {
             self.told = self.sampled.keys().copied().collect();
             let used = self.sampled.drain().collect();

@@ -10,16 +10,16 @@ use super::lane::{Lane, Rank};
 use super::maps::Maps;
 use super::queue::Queue;
 use super::waiting::{self, Waiting};
-use super::{Ask, MAX_WAITING, TableCounts, builder};
+use super::{Ask, MAX_WAITING, TableCounts, Told, builder};
 use emberscope_capture::TableMaps;
 use emberscope_model::Pid;
 use emberscope_supervise::Beat;
-use emberscope_unwind::table::{Disk, Found, Inode, Keeper, Limits, Made};
+use emberscope_unwind::table::{Disk, Found, Inode, Keeper, Limits, Made, Missing, Wanted};
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// From a process's first new mapping to the look at it, where there is much to look at.
@@ -51,7 +51,7 @@ pub fn start(
     maps: TableMaps,
     disk: Option<Disk>,
     (asks, queue): (SyncSender<Ask>, Receiver<Ask>),
-    counts: Arc<Mutex<TableCounts>>,
+    told: Told,
 ) -> io::Result<bool> {
     if !emberscope_arch::OWN.tables {
         tracing::info!(arch = emberscope_arch::OWN.name, "native code is walked by frame pointers only");
@@ -75,7 +75,7 @@ pub fn start(
         large: Lane::new(large, u64::MAX),
         waiting: Waiting::new(waiting::MAX_BYTES),
         sampled: HashSet::new(),
-        counts,
+        told,
     };
     emberscope_supervise::spawn("unwind-tables", STUCK, move |beat| teller.run(&queue, beat)).map(|_| true)
 }
@@ -91,7 +91,7 @@ struct Teller {
     waiting: Waiting,
     /// Processes that were sampled since the last sweep.
     sampled: HashSet<Pid>,
-    counts: Arc<Mutex<TableCounts>>,
+    told: Told,
 }
 
 impl Teller {
@@ -107,7 +107,7 @@ impl Teller {
                 Ok(Ask::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(ask) => {
                     // Who was sampled changes nothing that is told; a look that follows does.
-                    changed |= !matches!(ask, Ask::Used(_));
+                    changed |= !matches!(ask, Ask::Used(_) | Ask::Ran(..));
                     // What it told the walker of stays: each of the keeper's changes is whole, or its process's list is
                     // made anew with the next look.
                     let _ = beat.work(|| self.take(ask));
@@ -127,6 +127,7 @@ impl Teller {
             if now >= sweep {
                 sweep = now + SWEEP;
                 self.keeper.sweep(Path::new("/proc"));
+                self.told.large.retain(|pid| self.keeper.knows(pid));
                 self.sampled.clear();
                 changed = true;
             }
@@ -166,6 +167,7 @@ impl Teller {
                     }
                 }
             }
+            Ask::Ran(pid, addresses) => self.ran(pid, &addresses),
             Ask::Made(made) => self.made(*made),
             Ask::Stop => {}
         }
@@ -192,20 +194,40 @@ impl Teller {
             self.keeper.forget(pid);
             Vec::new()
         });
+        self.told.large.tell(pid, self.keeper.large(pid).collect());
+        wanted.into_iter().for_each(|file| self.want(pid, Box::new(file)));
+        if self.waiting.is_full() {
+            self.make_room();
+        }
+    }
+
+    /// Has a file read for a process.
+    fn want(&mut self, pid: Pid, file: Box<Wanted>) {
         let rank = self.rank(pid);
-        for file in wanted {
-            if self.waiting.join(&file.inode, pid) {
-                for lane in [&mut self.usual, &mut self.large] {
-                    lane.raise(&file.inode, rank);
-                }
-            } else {
-                self.waiting.add(&file, pid);
-                self.usual.add(rank, Box::new(file));
+        if self.waiting.join(&file.inode, pid) {
+            for lane in [&mut self.usual, &mut self.large] {
+                lane.raise(&file.inode, rank);
+            }
+        } else {
+            self.waiting.add(&file, pid);
+            self.usual.add(rank, file);
+        }
+    }
+
+    /// Code of files in parts ran: what has no table yet gets one.
+    fn ran(&mut self, pid: Pid, addresses: &[u64]) {
+        let dir = PathBuf::from(format!("/proc/{pid}"));
+        for address in addresses {
+            match self.keeper.missing(&dir, pid, *address) {
+                Missing::Nothing => {}
+                Missing::Look => self.later(pid),
+                Missing::Part(part) => self.want(pid, part),
             }
         }
         if self.waiting.is_full() {
             self.make_room();
         }
+        self.give_jobs();
     }
 
     /// Files that wait give way to others'.
@@ -218,11 +240,7 @@ impl Teller {
     }
 
     fn rank(&self, pid: Pid) -> Rank {
-        match (self.keeper.tenant(pid).spark, self.sampled.contains(&pid)) {
-            (true, _) => Rank::Spark,
-            (false, true) => Rank::Sampled,
-            (false, false) => Rank::Other,
-        }
+        Rank::of(self.keeper.tenant(pid).spark, self.sampled.contains(&pid))
     }
 
     fn made(&mut self, made: Made) {
@@ -240,12 +258,18 @@ impl Teller {
             drop(self.large.take(&made.inode));
         }
         let waiting = self.waiting.take(&made.inode);
+        let is_part = made.inode.parted().is_some();
         // Spark's, if one of them is.
         let tenant = waiting.iter().map(|pid| self.keeper.tenant(*pid)).max().unwrap_or_default();
         match self.keeper.learn(made, tenant) {
             Ok(()) => {
                 for pid in waiting {
-                    if self.sampled.contains(&pid) { self.queue.now(pid) } else { self.after(GATHER, pid) }
+                    match self.sampled.contains(&pid) {
+                        // Other parts come with the same stacks.
+                        _ if is_part => self.later(pid),
+                        true => self.queue.now(pid),
+                        false => self.after(GATHER, pid),
+                    }
                 }
             }
             Err(error) => tracing::debug!(%error, "an unwind table is not taken"),
@@ -269,6 +293,6 @@ impl Teller {
             largest: self.keeper.largest(LARGEST).into(),
             shares: Arc::new(self.keeper.pids().map(|pid| (pid, self.keeper.share(pid))).collect()),
         };
-        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+        *self.told.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts;
     }
 }

@@ -32,9 +32,10 @@ impl Worker {
             }
         }
         let labels = self.threads.labels(&owner, sample.tid, sample.name_seq);
-        let (symbolizer, jvms) = (&mut self.symbolizer, &mut self.jvms);
+        let (symbolizer, jvms, tables) = (&mut self.symbolizer, &mut self.jvms, &mut self.tables);
         let known = self.stacks.token(key, sample.stack, |raw| {
             let end = raw.end;
+            tables.ran(key.pid, raw.user.iter().filter(|frame| frame.is_native()).map(|frame| frame.value));
             let pending = attempt(|| {
                 faults::point("naming");
                 symbolizer.begin(&target, raw)

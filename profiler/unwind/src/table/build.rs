@@ -4,7 +4,7 @@
 //! more than padding. Neighbours with one rule become one row, but each page begins with a row of its own, so that a
 //! search stays in the page. Limits: pages and words.
 
-use super::rules::{self, Rules};
+use super::rules::{self, Function, Rules};
 use super::{Image, TableError};
 use profiler_ebpf::{PAGE_SHIFT, UnwindRule, row};
 
@@ -92,33 +92,63 @@ pub fn of_rows(image: &Image, rows: &[(u64, UnwindRule)]) -> Result<Table, Table
 /// As [`Image::code`]. [`TableError::TooMuch`]: there are more pages of code, functions, rows or instructions than the
 /// limits. [`TableError::Nothing`]: no entry of the unwind information can be read.
 pub fn build(image: &Image) -> Result<Table, TableError> {
-    let (low, high) = image.code()?;
-    let gap = u32::from(Rules::GAP);
-    let mut paged = Paged::of((low, high))?;
-    let mut end = low;
-    let rules = rules::read(image, (low, high), |function| {
-        if function.start.saturating_sub(end) >= PADDING {
-            paged.put(end, gap);
-        }
-        for (at, rule) in function.rows.iter().take_while(|(at, _)| *at < function.next) {
-            paged.put(*at, u32::from(*rule));
-        }
-        end = function.end.min(function.next).min(high);
-        paged.within(MAX_WORDS)
-    })?;
-    if end < high {
-        paged.put(end, gap);
+    let code = image.code()?;
+    let mut filling = Filling::of(code)?;
+    let rules = rules::read(image, code, |function| filling.add(function))?;
+    filling.finish(rules)
+}
+
+/// The table of some code in the making: functions come by address.
+pub struct Filling {
+    paged: Paged,
+    low: u64,
+    high: u64,
+    /// Where the last function ends.
+    end: u64,
+}
+
+impl Filling {
+    /// Of the code between two addresses.
+    ///
+    /// # Errors
+    /// [`TableError::TooMuch`]: there are more pages than the limit.
+    pub fn of((low, high): (u64, u64)) -> Result<Self, TableError> {
+        Ok(Self { paged: Paged::of((low, high))?, low, high, end: low })
     }
-    paged.finish();
-    paged.within(MAX_WORDS)?;
-    Ok(Table {
-        page: paged.page,
-        index: paged.index,
-        rows: paged.rows,
-        rules: rules.rules,
-        read: rules.read,
-        functions: rules.functions,
-    })
+
+    /// Adds what of a function is in this code.
+    ///
+    /// # Errors
+    /// [`TableError::TooMuch`]: there are more rows than the limit.
+    pub fn add(&mut self, function: Function<'_>) -> Result<(), TableError> {
+        if function.start.saturating_sub(self.end) >= PADDING {
+            self.paged.put(self.end, u32::from(Rules::GAP));
+        }
+        let before = function.rows.partition_point(|(at, _)| *at <= self.low);
+        let (before, rows) = function.rows.split_at(before);
+        if let Some((_, rule)) = before.last().filter(|_| function.end.min(function.next) > self.low) {
+            self.paged.put(self.low, u32::from(*rule));
+        }
+        for (at, rule) in rows.iter().take_while(|(at, _)| *at < function.next.min(self.high)) {
+            self.paged.put(*at, u32::from(*rule));
+        }
+        self.end = function.end.min(function.next).clamp(self.low, self.high);
+        self.paged.within(MAX_WORDS)
+    }
+
+    /// The table, when all functions are in it.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub fn finish(mut self, rules: Rules) -> Result<Table, TableError> {
+        if self.end < self.high {
+            self.paged.put(self.end, u32::from(Rules::GAP));
+        }
+        self.paged.finish();
+        self.paged.within(MAX_WORDS)?;
+        let Paged { page, index, rows, .. } = self.paged;
+        Ok(Table { page, index, rows, rules: rules.rules, read: rules.read, functions: rules.functions })
+    }
 }
 
 struct Paged {

@@ -53,6 +53,7 @@ impl Bytes for &[u8] {
 }
 
 /// Where a section is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Address of the first byte, in the file's own address space.
     pub address: u64,

@@ -3,7 +3,9 @@
 //! The mapped inode itself is opened, whatever its path is now. What has the contents of a file that has a table
 //! already is not built again, nor what the disk has.
 
+use super::elf::OfFile;
 use super::image::{Image, Section};
+use super::sparse::Indexed;
 use super::{Disk, Table, TableError, table_of};
 use emberscope_supervise::quarantine::Item;
 use emberscope_target::errand::{About, What, background};
@@ -13,6 +15,7 @@ use profiler_ebpf::NoTable;
 use rustix::fs::Stat;
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,9 +29,9 @@ const STAMP: Duration = Duration::from_millis(100);
 /// Bytes of a path that are remembered with its file: its end. Thousands of files are.
 const MAX_PATH: usize = 256;
 
-/// A mapped file, as the kernel prints it: device, inode, path. Some file systems give two files one number.
+/// A mapped file, as the kernel prints it: device, inode, path. Some file systems give two files one number. Of a large one a part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Inode(u32, u32, u64, Arc<Path>);
+pub struct Inode(u32, u32, u64, Arc<Path>, Option<u32>);
 
 impl Inode {
     /// The file of a mapping, if it has one.
@@ -39,7 +42,17 @@ impl Inode {
             Some(end) => Path::new(OsStr::from_bytes(end)).into(),
             None => Arc::clone(path),
         };
-        Some(Self(mapping.device.0, mapping.device.1, mapping.inode, path))
+        Some(Self(mapping.device.0, mapping.device.1, mapping.inode, path, None))
+    }
+
+    /// A part of its code.
+    pub fn part(self, part: u32) -> Self {
+        Self(self.0, self.1, self.2, self.3, Some(part))
+    }
+
+    /// The file of a part, and the part; None: it is no part.
+    pub fn parted(&self) -> Option<(Self, u32)> {
+        self.4.map(|part| (Self(self.0, self.1, self.2, Arc::clone(&self.3), None), part))
     }
 
     /// What a daemon that comes down over the file remembers.
@@ -68,6 +81,22 @@ impl Stamp {
         let about = About::process(dir, What::Maps);
         let stat = background().run(about, STAMP, move || open::mapped_stat(&of, &what)).done()??;
         Some(Self([stat.stx_size, stat.stx_ctime.tv_sec as u64, u64::from(stat.stx_ctime.tv_nsec)]))
+    }
+}
+
+/// How much unwind information is read at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Of a file with more than these bytes of it, and with an index, a part of the code at a time.
+    pub whole: u64,
+    /// A file with more than these, and without an index, is told as large.
+    pub most: u64,
+}
+
+impl Sizes {
+    /// As usual, but for `most`. libjvm has 2 MB, libcomet 5, libtorch_cpu 18.
+    pub const fn usual(most: u64) -> Self {
+        Self { whole: 4 << 20, most }
     }
 }
 
@@ -110,6 +139,10 @@ impl Made {
 pub enum Found {
     /// A new table.
     New(Box<New>),
+    /// The file has so much unwind information that tables are made of parts, as they are wanted: the key and the image without it.
+    InParts(u64, Image),
+    /// The table of a part.
+    Part(Box<Table>),
     /// The contents of a file that has a table.
     Known(u64),
     /// No table, and why.
@@ -148,16 +181,37 @@ impl Keys {
     }
 }
 
-/// Reads a file and makes its table, when it has at most `most` bytes of unwind information.
-pub fn make(wanted: &Wanted, most: u64, keys: &Keys, disk: Option<&Disk>) -> Made {
+/// What was read of a file.
+enum Read {
+    Whole(Image),
+    InParts(u64, Image),
+    Part(Table),
+}
+
+/// Reads what is wanted: a part, or a file, of which it tells if it is in parts.
+fn read(file: &File, size: u64, sizes: Sizes, part: Option<u32>) -> Result<Read, TableError> {
+    let bytes = OfFile(file, size);
+    match (Indexed::of(&bytes)?, part) {
+        (Some(indexed), Some(part)) => Ok(Read::Part(indexed.part(&bytes, part)?)),
+        (None, Some(_)) => Err(TableError::Nothing),
+        (Some(indexed), None) if indexed.size() > sizes.whole => {
+            Ok(Read::InParts(indexed.key(&bytes)?, indexed.image()))
+        }
+        (_, None) => Ok(Read::Whole(Image::of_file(file, size, sizes.most)?)),
+    }
+}
+
+/// Reads a file and makes its table, or that of a part, or tells that it is large.
+pub fn make(wanted: &Wanted, sizes: Sizes, keys: &Keys, disk: Option<&Disk>) -> Made {
     let begun = Instant::now();
     let mut loaded = false;
     let (dir, mapping) = (wanted.dir.clone(), wanted.mapping.clone());
+    let part = wanted.inode.4;
     let read = background().run(About::file(&dir, &mapping), FILE, move || {
         match open::mapped_file(&dir, &mapping) {
             Ok((file, stat)) => {
                 let size = u64::try_from(stat.st_size).unwrap_or(0);
-                (Some(Stamp::of(&stat)), Image::of_file(&file, size, most))
+                (Some(Stamp::of(&stat)), read(&file, size, sizes, part))
             }
             Err(_) => (None, Err(TableError::Unreadable)),
         }
@@ -165,8 +219,12 @@ pub fn make(wanted: &Wanted, most: u64, keys: &Keys, disk: Option<&Disk>) -> Mad
     // Without a stamp it is wanted again with its process's next look.
     let (stamp, image) = read.done().unwrap_or((None, Err(TableError::Late)));
     let found = match image {
-        Ok(image) if keys.has(image.key()) => Found::Known(image.key()),
-        Ok(image) => of_image(image, disk, &mut loaded).unwrap_or_else(|error| refused(wanted, &error)),
+        Ok(Read::InParts(key, image)) => Found::InParts(key, image),
+        Ok(Read::Part(table)) => Found::Part(Box::new(table)),
+        Ok(Read::Whole(image)) if keys.has(image.key()) => Found::Known(image.key()),
+        Ok(Read::Whole(image)) => {
+            of_image(image, disk, &mut loaded).unwrap_or_else(|error| refused(wanted, &error))
+        }
         Err(error) => refused(wanted, &error),
     };
     let ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);

@@ -40,7 +40,7 @@ pub struct Section {
 }
 
 /// What a table is built from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
     /// The parts of the file that are mapped.
     pub segments: Vec<Segment>,
@@ -147,13 +147,40 @@ fn mapped(bytes: &dyn Bytes) -> Result<Mapped, TableError> {
     Ok(Mapped { head, programs, segments })
 }
 
-fn read(bytes: &dyn Bytes, most: u64) -> Result<Image, TableError> {
+/// Where a file's unwind information is.
+pub struct Places {
+    /// The parts of the file that are mapped.
+    pub segments: Vec<Segment>,
+    /// The section .eh_frame.
+    pub eh_frame: Option<Found>,
+    /// Its index, .eh_frame_hdr.
+    pub index: Option<Found>,
+    debug_frame: Option<Found>,
+}
+
+/// Finds a file's unwind information by its headers.
+///
+/// # Errors
+/// [`TableError::NotElf`]: the file is no ELF of 64 bits for this machine. [`TableError::Malformed`]: its headers lie.
+/// [`TableError::Unreadable`]: reading failed.
+pub fn places(bytes: &dyn Bytes) -> Result<Places, TableError> {
     let Mapped { head, programs, segments } = mapped(bytes)?;
     let (mut eh_frame, debug_frame) = sections(bytes, &head)?;
+    let index = programs.chunks_exact(56).find(|p| u32_at(p, 0) == PT_GNU_EH_FRAME);
+    let index = index.map(|p| Found {
+        offset: u64_at(p, 8),
+        address: u64_at(p, 16),
+        size: u64_at(p, 32),
+        packed: false,
+    });
     if eh_frame.is_none() {
-        let index = programs.chunks_exact(56).find(|p| u32_at(p, 0) == PT_GNU_EH_FRAME);
-        eh_frame = index.and_then(|p| by_index(bytes, &segments, u64_at(p, 8), u64_at(p, 16)));
+        eh_frame = index.and_then(|at| by_index(bytes, &segments, at.offset, at.address));
     }
+    Ok(Places { segments, eh_frame, index, debug_frame })
+}
+
+fn read(bytes: &dyn Bytes, most: u64) -> Result<Image, TableError> {
+    let Places { segments, eh_frame, debug_frame, .. } = places(bytes)?;
     let found = |section: &Found| -> Result<Section, TableError> {
         if section.size > MAX_SECTION {
             return Err(TableError::TooMuch("bytes of unwind information"));

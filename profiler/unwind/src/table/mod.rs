@@ -1,7 +1,8 @@
 //! Unwind tables of native code: a program file in, rows for the kernel's walker out.
 //!
 //! `elf` and `image` find the unwind information in a file or in the vdso, `rules` and `row` read it, `build` compacts
-//! it to a [`Table`] and `disk` keeps that; `file` does all of it for a mapped file. [`Keeper`] holds which file and
+//! it to a [`Table`] and `disk` keeps that; of what is too large `sparse` reads the parts that run; `file` does all of it for a
+//! mapped file. [`Keeper`] holds which file and
 //! which process has which table, in a space of words that `space` divides up, with rules that `dictionary` numbers.
 //! What a target's file says is bounded at each step: bytes, entries, instructions, rows.
 
@@ -16,6 +17,7 @@ mod ranges;
 mod row;
 mod rules;
 mod space;
+mod sparse;
 // They hold bytes and libraries of that architecture.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
@@ -23,9 +25,9 @@ mod vdso;
 
 pub use build::Table;
 pub use disk::{Disk, MAX_BYTES as MAX_DISK_BYTES};
-pub use file::{Found, Inode, Keys, Made, New, Stamp, Wanted, make};
+pub use file::{Found, Inode, Keys, Made, New, Sizes, Stamp, Wanted, make};
 pub use image::Image;
-pub use keeper::{Counts, Held, Keeper, Limits, Walker, WalkerError};
+pub use keeper::{Counts, Held, Keeper, Limits, Missing, Walker, WalkerError};
 
 /// Why a file has no table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -67,7 +67,8 @@ impl Rules {
     /// The number of code without a rule.
     pub const GAP: u16 = 1;
 
-    fn new() -> Self {
+    /// The two that all have.
+    pub fn new() -> Self {
         let mut rules = Self::default();
         rules.number(UnwindRule::UNSUPPORTED);
         rules.number(UnwindRule::GAP);
@@ -101,22 +102,31 @@ pub fn read(
 ) -> Result<Rules, TableError> {
     let address = image.frames.address;
     let code = low..high;
-    let vendor = if emberscope_arch::OWN.signs_returns { Vendor::AArch64 } else { Vendor::Default };
     if image.debug {
         let mut section = DebugFrame::new(&image.frames.bytes, LittleEndian);
         section.set_address_size(8);
-        section.set_vendor(vendor);
+        section.set_vendor(vendor());
         return Reader::new(&section, BaseAddresses::default()).read(code, take);
     }
     let text = image.segments.iter().find(|s| s.code).map_or(0, |s| s.address);
-    let mut section = EhFrame::new(&image.frames.bytes, LittleEndian);
-    section.set_address_size(8);
-    section.set_vendor(vendor);
-    let bases = BaseAddresses::default().set_eh_frame(address).set_text(text);
+    let (section, bases) = eh_frame(&image.frames.bytes, address, text);
     Reader::new(&section, bases).read(code, take)
 }
 
-struct Reader<'s, 'a, S> {
+fn vendor() -> Vendor {
+    if emberscope_arch::OWN.signs_returns { Vendor::AArch64 } else { Vendor::Default }
+}
+
+/// Bytes of .eh_frame, of which the first has this address, in a file whose code begins at `text`.
+pub fn eh_frame(bytes: &[u8], address: u64, text: u64) -> (EhFrame<Bytes<'_>>, BaseAddresses) {
+    let mut section = EhFrame::new(bytes, LittleEndian);
+    section.set_address_size(8);
+    section.set_vendor(vendor());
+    (section, BaseAddresses::default().set_eh_frame(address).set_text(text))
+}
+
+/// Reads entries of one section.
+pub struct Reader<'s, 'a, S> {
     section: &'s S,
     bases: BaseAddresses,
     /// What entries share, by its place in the section.
@@ -126,7 +136,8 @@ struct Reader<'s, 'a, S> {
 }
 
 impl<'s, 'a, S: UnwindSection<Bytes<'a>>> Reader<'s, 'a, S> {
-    fn new(section: &'s S, bases: BaseAddresses) -> Self {
+    /// Nothing was read yet.
+    pub fn new(section: &'s S, bases: BaseAddresses) -> Self {
         Self { section, bases, heads: FastMap::default(), full: false }
     }
 
@@ -147,7 +158,7 @@ impl<'s, 'a, S: UnwindSection<Bytes<'a>>> Reader<'s, 'a, S> {
             if next <= start(place) {
                 continue;
             }
-            let Some(entry) = self.entry(*place) else { continue };
+            let Some(entry) = self.entry(place.entry) else { continue };
             run += (entry.entry_len() as u64).saturating_add(entry.cie().entry_len() as u64);
             if run > MAX_RUN {
                 return Err(TableError::TooMuch("unwind instructions"));
@@ -206,14 +217,18 @@ impl<'s, 'a, S: UnwindSection<Bytes<'a>>> Reader<'s, 'a, S> {
         Ok(head)
     }
 
-    fn entry(&mut self, place: Place) -> Option<FrameDescriptionEntry<Bytes<'a>>> {
+    /// The entry at this place of the section; None: none can be read there.
+    pub fn entry(&mut self, place: u32) -> Option<FrameDescriptionEntry<Bytes<'a>>> {
         let (section, bases) = (self.section, self.bases.clone());
-        let at = S::Offset::from(place.entry as usize);
+        let at = S::Offset::from(place as usize);
         section.fde_from_offset(&bases, at, |_, _, offset| self.head(offset)).ok()
     }
 
     /// The rows of a function; false where they do not parse.
-    fn rows(
+    ///
+    /// # Errors
+    /// [`TableError::TooMuch`]: over the limit of rows.
+    pub fn rows(
         &self,
         entry: &FrameDescriptionEntry<Bytes<'a>>,
         context: &mut UnwindContext<usize, Small>,

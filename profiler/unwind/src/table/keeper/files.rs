@@ -49,8 +49,15 @@ impl<W: Walker> Keeper<W> {
     /// The walker's maps cannot be written. The file is not remembered then: it is wanted again.
     pub fn learn(&mut self, made: Made, tenant: Tenant) -> Result<(), WalkerError> {
         self.counts.build_ns += made.ns;
+        if let Some((file, number)) = made.inode.parted() {
+            return self.learn_part(made, (&file, number), tenant);
+        }
         let seen = match made.found {
-            Found::Large => return Ok(()),
+            Found::Large | Found::Part(_) => return Ok(()),
+            Found::InParts(key, segments) => {
+                self.put_in_parts(key, segments, &made.inode);
+                Ok(key)
+            }
             Found::Without(why) => {
                 self.counts.refused += u64::from(why == NoTable::Refused);
                 Err(why)
@@ -87,15 +94,12 @@ impl<W: Walker> Keeper<W> {
         };
         self.keys.set(key, matches!(state, State::Built { .. }));
         let users = self.files.get(&key).map_or(0, |known| known.users);
-        self.files.insert(
-            key,
-            Known { state, path: path.into(), ns, segments, page, pages, users, used: Instant::now() },
-        );
+        self.files.insert(key, Known { ns, page, pages, users, ..Known::new(state, path, segments) });
         Ok(Ok(key))
     }
 
     /// Gives the walker a table, after making room.
-    fn upload(&mut self, table: &Table, tenant: Tenant) -> Result<State, WalkerError> {
+    pub(super) fn upload(&mut self, table: &Table, tenant: Tenant) -> Result<State, WalkerError> {
         let Some(address) = self.room(table.words(), tenant)? else {
             self.refuse(tenant);
             return Ok(State::Evicted(Instant::now() + AGAIN));

@@ -47,8 +47,8 @@ impl<W: Walker> Keeper<W> {
             tracing::debug!(%error, "a list of code is not marked as given up");
         }
         self.space.give(process.list, process.words, Instant::now());
-        for (_, file) in &process.ranges.all {
-            if let Some(known) = self.files.get_mut(file) {
+        for file in process.files() {
+            if let Some(known) = self.files.get_mut(&file) {
                 known.users = known.users.saturating_sub(1);
             }
         }
@@ -58,6 +58,12 @@ impl<W: Walker> Keeper<W> {
     fn ranges(&self, mappings: &[Mapping], seen: &[Seen]) -> Ranges {
         let mut ranges = Ranges::default();
         for (mapping, seen) in mappings.iter().zip(seen) {
+            if let Ok(key) = seen
+                && let Some((known, parts)) = self.parts(*key)
+            {
+                self.add_parts(&mut ranges, mapping, known, parts);
+                continue;
+            }
             let code = seen.map_or_else(Code::Without, |key| self.code(key, mapping));
             ranges.add(mapping.start, mapping.end, code);
         }
@@ -68,7 +74,7 @@ impl<W: Walker> Keeper<W> {
         let Some(known) = self.files.get(&file) else { return Code::Without(NoTable::Refused) };
         let table = match known.state {
             State::Built { address, .. } => address,
-            State::Evicted(_) => NoTable::Refused as u32,
+            State::Evicted(_) | State::InParts(_) => NoTable::Refused as u32,
         };
         let Some(address) = known.segments.address_at(mapping.offset).filter(|at| at & 0xfff == 0) else {
             return Code::Without(NoTable::None);
@@ -121,15 +127,21 @@ impl<W: Walker> Keeper<W> {
             self.forget(pid);
             return Ok(());
         }
-        for (_, file) in &ranges.all {
-            if let Some(known) = self.files.get_mut(file) {
+        let refused = |(range, file): &(CodeRange, u64)| *file != 0 && range.table == NoTable::Refused as u32;
+        let lacking = ranges.all.iter().any(refused);
+        let large = mappings.iter().zip(seen).filter_map(|(mapping, seen)| {
+            let key = seen.ok().filter(|key| self.parts(*key).is_some())?;
+            Some((mapping.clone(), key))
+        });
+        let large = large.collect();
+        let new =
+            Process { ranges, list, words, incarnation, stamp: self.stamp, lacking, looked: now, large };
+        for file in new.files() {
+            if let Some(known) = self.files.get_mut(&file) {
                 known.users += 1;
                 known.used = now;
             }
         }
-        let refused = |(range, file): &(CodeRange, u64)| *file != 0 && range.table == NoTable::Refused as u32;
-        let lacking = ranges.all.iter().any(refused);
-        let new = Process { ranges, list, words, incarnation, stamp: self.stamp, lacking, looked: now };
         if let Some(old) = self.processes.insert(pid, new) {
             self.give_up(&old);
         }

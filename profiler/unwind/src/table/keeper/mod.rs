@@ -9,9 +9,11 @@
 
 mod files;
 mod lists;
+mod parts;
 mod room;
 #[cfg(test)]
 mod tests;
+mod told;
 mod walker;
 
 use super::dictionary::Dictionary;
@@ -21,8 +23,11 @@ use super::ranges::Ranges;
 use super::space::Space;
 use super::vdso;
 use emberscope_model::{Pid, Refusals, Tenant};
+use emberscope_target::maps::Mapping;
+pub use parts::Missing;
+use parts::Part;
 use profiler_ebpf::{NoTable, UnwindRule};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 pub use walker::{Counts, Held, Limits, Walker, WalkerError};
@@ -42,6 +47,8 @@ enum State {
     },
     /// Thrown out, or there was no room; not made again before this.
     Evicted(Instant),
+    /// The file is large: what became of its parts that were wanted so far, by their numbers.
+    InParts(BTreeMap<u32, Part>),
 }
 
 struct Known {
@@ -53,6 +60,8 @@ struct Known {
     segments: Image,
     page: u64,
     pages: u32,
+    /// The file that this is a part of.
+    of: Option<u64>,
     users: u32,
     used: Instant,
 }
@@ -67,6 +76,32 @@ struct Process {
     lacking: bool,
     /// When the mappings of the process were read.
     looked: Instant,
+    /// The mappings of the process that are of files in parts, and the files.
+    large: Vec<(Mapping, u64)>,
+}
+
+impl Known {
+    /// Nobody has it, and no code.
+    fn new(state: State, path: &Path, segments: Image) -> Self {
+        Self {
+            state,
+            path: path.into(),
+            ns: 0,
+            segments,
+            page: 0,
+            pages: 0,
+            of: None,
+            users: 0,
+            used: Instant::now(),
+        }
+    }
+}
+
+impl Process {
+    /// The keys of what it has, as often as it has it.
+    fn files(&self) -> impl Iterator<Item = u64> {
+        self.ranges.all.iter().map(|(_, file)| *file).chain(self.large.iter().map(|(_, file)| *file))
+    }
 }
 
 /// What a file was found to be: the key of its table.
@@ -147,58 +182,6 @@ impl<W: Walker> Keeper<W> {
         &self.keys
     }
 
-    /// What there is, and what was done since the start.
-    pub fn counts(&self) -> Counts {
-        let rows =
-            |known: &Known| if let State::Built { rows, .. } = known.state { Some(rows) } else { None };
-        Counts {
-            bytes: self.space.bytes(),
-            files: self.files.values().filter_map(rows).count(),
-            rows: self.files.values().filter_map(rows).sum(),
-            rules: self.rules.len(),
-            processes: self.processes.len(),
-            refused: self.counts.refused + self.refusals.total() + self.rules.refused,
-            ..self.counts
-        }
-    }
-
-    /// What there was no room for, and whose it was.
-    pub fn refusals(&self) -> &Refusals {
-        &self.refusals
-    }
-
-    /// The largest tables, at most `most` of them.
-    pub fn largest(&self, most: usize) -> Vec<Held> {
-        let held = |known: &Known| match &known.state {
-            State::Built { words, rows, .. } => Some(Held {
-                file: known.path.clone(),
-                bytes: words * 4,
-                rows: *rows,
-                mappings: known.users,
-                ns: known.ns,
-            }),
-            State::Evicted(_) => None,
-        };
-        let mut all: Vec<Held> = self.files.values().filter_map(held).collect();
-        all.sort_unstable_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.file.cmp(&b.file)));
-        all.truncate(most);
-        all
-    }
-
-    /// How many files a process's list names, and the bytes of their tables, which others may share.
-    pub fn share(&self, pid: Pid) -> (usize, usize) {
-        let ranges =
-            self.processes.get(&pid).map(|process| process.ranges.all.as_slice()).unwrap_or_default();
-        let mut files: Vec<u64> = ranges.iter().map(|(_, file)| *file).filter(|file| *file != 0).collect();
-        files.sort_unstable();
-        files.dedup();
-        let bytes = |file: &u64| match self.files.get(file).map(|known| &known.state) {
-            Some(State::Built { words, .. }) => words * 4,
-            _ => 0,
-        };
-        (files.len(), files.iter().map(bytes).sum())
-    }
-
     /// The processes that have a list.
     pub fn pids(&self) -> impl Iterator<Item = Pid> {
         self.processes.keys().copied()
@@ -247,8 +230,8 @@ impl<W: Walker> Keeper<W> {
     pub fn used(&mut self, pid: Pid) -> bool {
         let now = Instant::now();
         let Some(process) = self.processes.get(&pid) else { return true };
-        for (_, file) in &process.ranges.all {
-            if let Some(known) = self.files.get_mut(file) {
+        for file in process.files() {
+            if let Some(known) = self.files.get_mut(&file) {
                 known.used = now;
             }
         }

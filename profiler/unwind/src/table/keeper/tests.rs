@@ -1,6 +1,8 @@
 //! A keeper whose walker is a piece of memory, beside real processes.
 
-use super::super::{Found, make};
+mod parts;
+
+use super::super::{Found, Sizes, make};
 use super::*;
 use profiler_ebpf::{CfaRule, CodeRange, PAGE_SHIFT, ProcessTables, RULE_BITS, STAMP_WORDS};
 use std::path::PathBuf;
@@ -119,7 +121,7 @@ fn learn(keeper: &mut Keeper<Fake>, process: &Waiting) -> Vec<String> {
     let wanted = keeper.look(&process.1, process.pid()).unwrap();
     for file in &wanted {
         let tenant = keeper.tenant(process.pid());
-        keeper.learn(make(file, u64::MAX, keeper.keys(), None), tenant).unwrap();
+        keeper.learn(make(file, Sizes::usual(u64::MAX), keeper.keys(), None), tenant).unwrap();
     }
     keeper.look(&process.1, process.pid()).unwrap();
     wanted.iter().map(|file| file.mapping.module_name()).collect()
@@ -179,7 +181,7 @@ fn a_file_that_was_written_is_read_again_and_a_copy_is_not() {
     assert!(learn(&mut keeper, &first).contains(&"one".to_owned()));
     let copy = Waiting::start(&other);
     let wanted = keeper.look(&copy.1, copy.pid()).unwrap();
-    let made = make(&wanted[0], u64::MAX, keeper.keys(), None);
+    let made = make(&wanted[0], Sizes::usual(u64::MAX), keeper.keys(), None);
     assert!(wanted.len() == 1 && matches!(made.found, Found::Known(_)), "{:?}", made.found);
     keeper.learn(made, Tenant::default()).unwrap();
     drop((first, copy));
