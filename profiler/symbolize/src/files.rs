@@ -5,6 +5,9 @@
 //! its window closes. A file that never comes costs its own frames: a dead file system has no more than a few threads, and
 //! then is left alone (`target::errand`). At most [`MAX_COMING`] are on their way.
 
+mod names;
+
+use super::frames::FrameTable;
 use super::native::{Loaded, ModuleId, ModuleKey, Natives, Reading};
 use emberscope_target::errand::{About, Errand, Ticket, Turned, errands};
 use emberscope_target::maps::{Backing, Mapping};
@@ -139,6 +142,7 @@ struct Load {
 pub struct Files {
     looks: Vec<Look>,
     loads: Vec<Load>,
+    names: Vec<names::Name>,
 }
 
 /// What is known of a file now.
@@ -241,13 +245,15 @@ impl Files {
 
     /// Whether a file may come in a moment.
     pub fn are_coming(&self) -> bool {
-        let mut since =
+        let files =
             self.looks.iter().map(|it| it.file.since).chain(self.loads.iter().map(|it| it.file.since));
+        let mut since = files.chain(self.names.iter().map(names::Name::since));
         since.any(|since| since.elapsed() < SOON)
     }
 
     /// Takes in what has come, and begins what waited for its turn.
-    pub fn poll(&mut self, natives: &mut Natives) {
+    pub fn poll(&mut self, natives: &mut Natives, frames: &mut FrameTable) {
+        self.poll_names(natives, frames);
         self.loads.retain_mut(|Load { id, generation, file }| {
             match file.poll(|at| load(at, natives.reading(*id), Duration::ZERO)) {
                 Ok(None) => true,

@@ -153,7 +153,7 @@ impl Packed {
 }
 
 /// Seven bits a byte, the lowest first; the highest bit says that there are more (LEB128).
-fn put(bytes: &mut Vec<u8>, mut value: u64) {
+pub fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -161,7 +161,8 @@ fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-fn take(rest: &mut &[u8]) -> Option<u64> {
+/// What was put there; None: it does not end.
+pub fn take(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (byte, after) = rest.split_first()?;

@@ -34,7 +34,7 @@ pub struct Many {
 }
 
 /// A symbol of code, as it stands in the file.
-struct Entry {
+pub struct Entry {
     start: u64,
     /// At most [`MAX_SIZE`]; above, how much others come before it.
     size_and_rank: u32,
@@ -62,8 +62,14 @@ impl Entry {
         Some(Self { start, size_and_rank: size.min(MAX_SIZE) as u32 | rank << 30, name: u32_at(entry, 0) })
     }
 
-    fn size(&self) -> u64 {
+    /// Bytes of code; 0: not told.
+    pub fn size(&self) -> u64 {
         u64::from(self.size_and_rank) & MAX_SIZE
+    }
+
+    /// Offset in the table of names.
+    pub fn name(&self) -> u32 {
+        self.name
     }
 
     /// The order in which they are asked: by place, the longest first.
@@ -79,11 +85,9 @@ impl Many {
     /// [`ElfError::TooLarge`]: the symbols take more, or their names lie within each other. [`ElfError::Io`]: reading failed.
     pub fn of(image: &Image, code: &[Segment], limit: u64) -> Result<Self, ElfError> {
         let headers = Headers::read(&image.file, image.file.metadata()?.len())?;
-        let code = code.iter().filter(|segment| segment.executable);
-        let code: Vec<_> = code.map(|it| it.address..it.address.saturating_add(it.memory_size)).collect();
         let (mut own, mut exported) = (Packed::default(), Packed::default());
         for table in headers.symbol_tables() {
-            let entries = entries(&image.file, table.symbols, &code, limit / 2)?;
+            let entries = entries(&image.file, table.symbols, code, limit / 2)?;
             let packed = pack(entries, &mut Names::of(&image.file, table.strings), limit)?;
             *if table.dynamic { &mut exported } else { &mut own } = packed;
         }
@@ -116,15 +120,20 @@ impl Many {
 }
 
 /// The symbols of code in one table, at most about `limit` bytes of them.
-fn entries(
+///
+/// # Errors
+/// [`ElfError::TooLarge`]: there are more. [`ElfError::Io`]: reading failed.
+pub fn entries(
     file: &File,
     symbols: (u64, u64),
-    code: &[Range<u64>],
+    code: &[Segment],
     limit: u64,
 ) -> Result<Vec<Entry>, ElfError> {
+    let code = code.iter().filter(|segment| segment.executable);
+    let code: Vec<_> = code.map(|it| it.address..it.address.saturating_add(it.memory_size)).collect();
     let mut entries = Vec::new();
     each_symbol_entry(file, symbols, |entry| {
-        entries.extend(Entry::of(entry, code));
+        entries.extend(Entry::of(entry, &code));
         match (entries.len() * size_of::<Entry>()) as u64 {
             bytes if bytes > limit => Err(ElfError::TooLarge(bytes)),
             _ => Ok(()),
@@ -133,10 +142,15 @@ fn entries(
     Ok(entries)
 }
 
-/// Packs them, into at most about `limit` bytes.
-fn pack(mut entries: Vec<Entry>, names: &mut Names<'_>, limit: u64) -> Result<Packed, ElfError> {
+/// Hands out the symbols by address, one for each place, and where it holds from.
+///
+/// # Errors
+/// What `take` says, which ends it.
+pub fn in_order(
+    entries: &mut [Entry],
+    mut take: impl FnMut(u64, &Entry) -> Result<(), ElfError>,
+) -> Result<(), ElfError> {
     entries.sort_unstable_by_key(Entry::order);
-    let (mut packer, mut name) = (Packer::default(), Vec::new());
     let mut groups = entries.chunk_by(|a, b| a.start == b.start).peekable();
     while let Some(group) = groups.next() {
         let next = groups.peek().and_then(|group| group.first()).map_or(u64::MAX, |next| next.start);
@@ -145,13 +159,23 @@ fn pack(mut entries: Vec<Entry>, names: &mut Names<'_>, limit: u64) -> Result<Pa
         // One of the same place that has no size goes on where the longest ends.
         let endless = group.iter().find(|it| it.size() == 0).filter(|_| longest.size() > 0 && end < next);
         let both = [Some((longest.start, longest)), endless.map(|it| (end, it))];
-        for (start, symbol) in both.into_iter().flatten() {
-            packer.push(start, names.at(symbol.name, &mut name)?, symbol.size());
-        }
-        if packer.bytes() as u64 > limit || names.looked_at > MAX_OVERLAP * names.range.1 {
-            return Err(ElfError::TooLarge(packer.bytes() as u64));
-        }
+        both.into_iter().flatten().try_for_each(|(start, symbol)| take(start, symbol))?;
     }
+    Ok(())
+}
+
+/// Packs them, into at most about `limit` bytes.
+fn pack(mut entries: Vec<Entry>, names: &mut Names<'_>, limit: u64) -> Result<Packed, ElfError> {
+    let (mut packer, mut name) = (Packer::default(), Vec::new());
+    in_order(&mut entries, |start, symbol| {
+        packer.push(start, names.at(symbol.name, &mut name)?, symbol.size());
+        match packer.bytes() as u64 {
+            bytes if bytes > limit || names.looked_at > MAX_OVERLAP * names.range.1 => {
+                Err(ElfError::TooLarge(bytes))
+            }
+            _ => Ok(()),
+        }
+    })?;
     Ok(packer.done())
 }
 

@@ -11,10 +11,12 @@
 mod debuginfod;
 mod demangle;
 mod go;
+mod large;
 mod loading;
 mod mangled;
 mod many;
 mod module;
+mod naming;
 mod separate;
 mod starts;
 mod stripped;
@@ -33,13 +35,14 @@ use rustix::fs::Stat;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use table::{Named, Parts, Table};
 
 pub use debuginfod::{Debuginfod, DebuginfodCounters};
 pub use demangle::Mangled;
 pub use loading::{Loaded, Reading};
-pub use module::{ModuleId, ModuleKey, offset_name};
+pub use module::{ModuleId, ModuleKey};
+pub use naming::{NameRead, Naming};
 pub use table::By;
 
 /// Files known at a time; beyond, all is forgotten and begins anew.
@@ -205,44 +208,11 @@ impl Natives {
         {
             self.load(id, file, path);
         }
-        let Some(module) = self.modules.get_mut(id.0 as usize) else {
+        let Some(module) = self.modules.get(id.0 as usize) else {
             return frames.intern(Frame::new(FrameKind::Native, format!("?+0x{offset:x}"), ""));
         };
-        module.used = Instant::now();
         let found = module.table.as_ref().and_then(|table| table.name(offset));
-        let (name, holds) = match found {
-            Some(Named { symbol, by, mangled, holds }) => {
-                let name = match by {
-                    By::Bounds => offset_name(&module.name, holds.start),
-                    _ if mangled => module.demangle(symbol, &mut self.counters),
-                    _ => symbol,
-                };
-                self.counters.note(by);
-                (text::bounded(name.as_bytes(), text::MAX_NAME), Some(holds))
-            }
-            None => (offset_name(&module.name, offset), None),
-        };
-        let frame = frames.intern(Frame::new(FrameKind::Native, name, Arc::clone(&module.name)));
-        if frame.unknown.is_some() {
-            // There was no room for it: there may be, the next time.
-            return frame;
-        }
-        if self.names.len() + self.held >= self.max_names {
-            self.names.clear();
-            self.modules.iter_mut().for_each(|module| module.functions.clear());
-            (self.held, self.counters.cache_flushes) = (0, self.counters.cache_flushes + 1);
-        }
-        let module = self.modules.get_mut(id.0 as usize);
-        match holds.filter(|holds| holds.end - holds.start > 1).zip(module) {
-            Some((holds, module)) => {
-                let before = module.functions.insert(holds.start, (holds.end, Arc::clone(&frame)));
-                self.held += usize::from(before.is_none());
-            }
-            None => {
-                self.names.insert((id, offset), Arc::clone(&frame));
-            }
-        }
-        frame
+        self.keep(id, offset, found, frames).unwrap_or_else(|| self.left_alone(id, frames))
     }
 
     /// A frame of a file that is not read. It is not kept: the quarantine ends.

@@ -1,7 +1,9 @@
-//! The symbols that one file has: read by blazesym where they are few, packed where they are many.
+//! The symbols that one file has: read by blazesym where they are few, packed where they are many, found by place where they are too
+//! many for that.
 //!
 //! In: a copy of the file's tables. Out: the name of an address, and the addresses around it that have it too.
 
+use super::large::Large;
 use super::many::Many;
 use super::starts::Starts;
 use blazesym::symbolize::source::{Elf, Source};
@@ -9,7 +11,7 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use emberscope_target::elf::{ElfError, Image, Segment};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Tables of so many bytes are packed. Those of a C library have a third of it, without what was taken out of it a tenth. (Files of the
 /// fuzz targets are small.)
@@ -24,6 +26,8 @@ pub enum Read {
     Few(Starts, Image),
     /// What was packed of them.
     Many(Many),
+    /// Where they are in the file.
+    Large(Large),
 }
 
 impl Read {
@@ -45,6 +49,7 @@ impl Read {
         match self {
             Self::Few(starts, image) => starts.bytes() + image.bytes,
             Self::Many(many) => many.bytes(),
+            Self::Large(large) => large.bytes(),
         }
     }
 }
@@ -55,6 +60,8 @@ pub enum Symbols {
     Few(Box<Few>),
     /// Packed.
     Many(Many),
+    /// In the file, which is asked for each ([`super::naming`]).
+    Large(Arc<Large>),
 }
 
 /// What it takes to ask blazesym.
@@ -72,14 +79,16 @@ impl Symbols {
         match read {
             Read::Few(starts, image) => Self::Few(Box::new(Few::of(starts, image))),
             Read::Many(many) => Self::Many(many),
+            Read::Large(large) => Self::Large(Arc::new(large)),
         }
     }
 
-    /// The name of an address, and the addresses around it that have it too.
+    /// The name of an address, and the addresses around it that have it too; None also where that takes the file.
     pub fn name(&self, address: u64) -> Option<(String, Range<u64>)> {
         let (symbol, holds) = match self {
             Self::Few(few) => few.name(address)?,
             Self::Many(many) => many.name(address)?,
+            Self::Large(_) => return None,
         };
         let name = unversioned(&symbol);
         (!name.is_empty()).then(|| (name.to_owned(), holds))
@@ -116,7 +125,7 @@ impl Few {
 
 /// A symbol's name without the version that the linker puts behind it in .symtab (`__fmod_finite@GLIBC_2.15`, `memcpy@@GLIBC_2.14`):
 /// no function's name has an `@` after its beginning, in C or mangled.
-fn unversioned(symbol: &str) -> &str {
+pub fn unversioned(symbol: &str) -> &str {
     match symbol.find('@') {
         Some(at) if at > 0 => symbol.get(..at).unwrap_or(symbol),
         _ => symbol,

@@ -6,6 +6,7 @@
 //! the debug file fetched (`debuginfod`).
 
 use super::go::GoTable;
+use super::large::Large;
 use super::separate;
 use super::stripped::Stripped;
 use super::symbols::{Read, Symbols};
@@ -13,6 +14,7 @@ use emberscope_target::elf::{ElfError, Headers, Segment};
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A file's symbols.
 pub struct Table {
@@ -112,10 +114,18 @@ impl Parts {
         let headers = Headers::read(file, metadata.len())?;
         let tables = headers.symbol_tables();
         let segments = headers.segments(file)?;
-        let own = Read::of(headers.image(file, limit)?, &segments, limit)?;
-        let mut bytes = own.bytes();
-        let rest = limit.saturating_sub(bytes);
         let stripped = tables.iter().all(|table| table.dynamic);
+        let read = headers.image(file, limit).and_then(|image| Read::of(image, &segments, limit));
+        let (own, refused) = match read {
+            // What it exports alone is no reason to do without the rest.
+            Err(error @ ElfError::TooLarge(_)) if stripped => (None, Some(error)),
+            Err(ElfError::TooLarge(_)) => {
+                (Some(Read::Large(Large::of(file, &headers, &segments, limit / 2)?)), None)
+            }
+            read => (Some(read?), None),
+        };
+        let mut bytes = own.as_ref().map_or(0, Read::bytes);
+        let rest = limit.saturating_sub(bytes);
         let id = if stripped { headers.build_id(file) } else { None };
         let fetched = id.as_deref().and_then(fetched);
         let separate = || {
@@ -133,10 +143,12 @@ impl Parts {
         } else if let Some(code) = Stripped::read(&headers, file, &segments, rest) {
             bytes += code.bytes();
             MoreParts::Code(code)
+        } else if let Some(refused) = refused {
+            return Err(refused);
         } else {
             MoreParts::None
         };
-        let own = (!tables.is_empty()).then_some(own);
+        let own = own.filter(|_| !tables.is_empty());
         let lacking = id.filter(|_| matches!(more, MoreParts::None | MoreParts::Code(_)));
         Ok(Self { own, more, stripped, segments, lacking, bytes })
     }
@@ -156,11 +168,22 @@ impl Table {
         Self { own, more, stripped, segments, lacking, bytes }
     }
 
+    /// The symbols that are read in the file, and the address of an offset of it; None: they are not.
+    pub fn large(&self, offset: u64) -> Option<(&Arc<Large>, u64)> {
+        let Some(Symbols::Large(large)) = &self.own else { return None };
+        Some((large, segment_at(&self.segments, offset)?.1))
+    }
+
+    /// What was read so for an offset.
+    pub fn in_large(&self, offset: u64, (symbol, holds): (String, Range<u64>)) -> Option<Named> {
+        let (segment, _) = segment_at(&self.segments, offset)?;
+        let holds = in_file(segment, offset, holds);
+        Some(Named { symbol, by: By::Symbol, mangled: true, holds })
+    }
+
     /// The function at an offset of the file.
     pub fn name(&self, offset: u64) -> Option<Named> {
-        // Symbols of another file have its addresses, which are this one's, and offsets of its own.
-        let segment = segment_at(&self.segments, offset)?;
-        let address = segment.address.checked_add(offset - segment.offset)?;
+        let (segment, address) = segment_at(&self.segments, offset)?;
         let found = match &self.more {
             More::None | More::Code(_) => None,
             More::File(symbols) => symbols.name(address),
@@ -179,19 +202,24 @@ impl Table {
             (None, _) => return None,
         };
         let mangled = !is_go && matches!(by, By::Symbol | By::Export);
-        // A symbol that goes on beyond its segment is none there.
-        let within = |address: u64| {
-            let inside = address.checked_sub(segment.address).filter(|within| *within <= segment.file_size);
-            inside.map(|within| segment.offset + within)
-        };
-        let holds =
-            within(holds.start).zip(within(holds.end)).map_or(offset..offset + 1, |(from, to)| from..to);
+        let holds = in_file(segment, offset, holds);
         Some(Named { symbol, by, mangled, holds })
     }
 }
 
-/// What an offset of the file's code is loaded with.
-fn segment_at(segments: &[Segment], offset: u64) -> Option<&Segment> {
+/// What an offset of the file's code is loaded with, and its address. Symbols of another file have its addresses, which are this
+/// one's, and offsets of its own.
+fn segment_at(segments: &[Segment], offset: u64) -> Option<(&Segment, u64)> {
     let inside = |s: &&Segment| offset.checked_sub(s.offset).is_some_and(|within| within < s.file_size);
-    segments.iter().filter(|s| s.executable).find(inside)
+    let segment = segments.iter().filter(|s| s.executable).find(inside)?;
+    Some((segment, segment.address.checked_add(offset - segment.offset)?))
+}
+
+/// Addresses of a segment as offsets; where they go on beyond it, `offset` alone, since a symbol that does is none there.
+fn in_file(segment: &Segment, offset: u64, holds: Range<u64>) -> Range<u64> {
+    let within = |address: u64| {
+        let inside = address.checked_sub(segment.address).filter(|within| *within <= segment.file_size);
+        inside.map(|within| segment.offset + within)
+    };
+    within(holds.start).zip(within(holds.end)).map_or(offset..offset + 1, |(from, to)| from..to)
 }

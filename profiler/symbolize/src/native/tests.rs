@@ -4,6 +4,7 @@ use super::*;
 use emberscope_target::elf::Headers;
 use std::os::fd::AsRawFd as _;
 
+mod large;
 mod servers;
 
 fn libc() -> (File, Stat) {

@@ -90,6 +90,14 @@ impl Symbolizer {
                 Err(_) => return self.no_name(UnknownReason::FileLate, at.mapping),
             }
         }
+        if self.natives.naming(id, offset).is_some() {
+            let of = (id, offset);
+            return match self.files.name(of, at, &mut self.natives, &mut self.frames) {
+                Ok(Some(frame)) => PendingFrame::Named(frame),
+                Ok(None) => in_file(FileSlot::of(Came::Known(id, self.natives.generation)), offset),
+                Err(_) => self.no_name(UnknownReason::FileLate, at.mapping),
+            };
+        }
         PendingFrame::Named(self.natives.name(id, offset, None, &mut self.frames))
     }
 
@@ -97,7 +105,8 @@ impl Symbolizer {
     pub(super) fn came(&mut self, slot: &FileSlot, offset: u64) -> Arc<Frame> {
         let reason = match slot.get() {
             Some(Came::Known(id, generation)) if generation == self.natives.generation => {
-                if self.natives.cached(id, offset).is_some() || !self.natives.wants_file(id) {
+                let can = !self.natives.wants_file(id) && self.natives.naming(id, offset).is_none();
+                if self.natives.cached(id, offset).is_some() || can {
                     return self.natives.name(id, offset, None, &mut self.frames);
                 }
                 UnknownReason::FileLate

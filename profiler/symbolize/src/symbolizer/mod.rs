@@ -178,7 +178,7 @@ impl Symbolizer {
         self.take_named();
         self.take_late();
         self.natives.poll();
-        self.files.poll(&mut self.natives);
+        self.files.poll(&mut self.natives, &mut self.frames);
         while let Some(outcome) = self.asker.poll() {
             let key = outcome.key;
             done.push(key);

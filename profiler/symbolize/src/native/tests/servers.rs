@@ -48,7 +48,7 @@ fn a_stripped_file_has_the_names_that_a_server_sends() {
         (frame.name.to_string(), natives.counters().debuginfod)
     };
     let mut last = name();
-    assert_eq!(last.0, offset_name("bare", at), "nothing waits for it");
+    assert_eq!(last.0, module::offset_name("bare", at), "nothing waits for it");
     while !last.0.starts_with("hidden_work") && std::time::Instant::now() < deadline {
         std::thread::sleep(std::time::Duration::from_millis(50));
         last = name();
