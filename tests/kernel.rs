@@ -5,6 +5,7 @@ mod allocations;
 mod capture;
 mod hostile;
 mod killed;
+mod large;
 mod launchers;
 mod layouts;
 mod native;
