@@ -2,11 +2,12 @@
 //!
 //! In: a process's memory and what is believed of its release. Out: where each thread keeps its `PyThreadState`. That is
 //! found by trying: the C library keeps it under a key (`pthread_setspecific`), and the place is right whose word is the
-//! state of a thread whose thread pointer the state itself tells (`thread_id` is `pthread_self()`, which is the thread
-//! pointer in glibc and musl). So key, interpreter, threads and C library are held against each other at once.
+//! state of a thread whose `pthread_self()` the state itself tells (`thread_id`); how far that is from the thread pointer, and
+//! from the values of keys, the C library tells ([`Libraries`]). So key, interpreter, threads and C library are held against each other at once.
 
 use super::offsets::{Offsets, THREAD_INTERPRETER, THREAD_NEXT};
 use super::problem::PythonProblem;
+use super::thread::{Libraries, Threads};
 use emberscope_target::memory::{Memory, ReadError, at};
 use profiler_ebpf::{Grouping, PythonLayout};
 
@@ -21,13 +22,6 @@ const MAX_KEYS: u32 = 1024;
 /// Keys whose values glibc keeps in `struct pthread` itself, 16 bytes each: `specific_1stblock` (nptl/descr.h).
 const FIRST_KEYS: u32 = 32;
 
-/// From the thread pointer: where glibc's `specific_1stblock` is, by release, and musl's `tsd`.
-#[cfg(target_arch = "x86_64")]
-const PLACES: (&[i32], &[i32]) = (&[0x310], &[0x80, 0x88]);
-/// The same, of 2.41, 2.35 and 2.33, and musl 1.2.
-#[cfg(not(target_arch = "x86_64"))]
-const PLACES: (&[i32], &[i32]) = (&[-0x610, -0x6b0, -0x680], &[-88]);
-
 /// Where a thread keeps its state: [`PythonLayout::key_at`] and [`PythonLayout::key_then`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
@@ -37,7 +31,7 @@ pub struct Kept {
     pub then: i32,
 }
 
-/// Where threads keep their states, in an interpreter that is as `offsets` say.
+/// Where threads keep their states, in an interpreter that is as `offsets` say, with one of these C libraries.
 ///
 /// # Errors
 /// [`PythonProblem::NotReady`]: there is no interpreter or no thread yet. [`PythonProblem::Offsets`]: the threads or
@@ -47,6 +41,7 @@ pub fn check<M: Memory>(
     memory: &M,
     (runtime, code_type, minor): (u64, u64, u8),
     offsets: &Offsets,
+    libraries: Libraries,
 ) -> Result<Kept, PythonProblem> {
     let interpreter = memory.u64(at(runtime, offsets.interpreters + 8)?)?;
     if interpreter == 0 {
@@ -58,7 +53,7 @@ pub fn check<M: Memory>(
     if threads.is_empty() {
         return Err(PythonProblem::NotReady);
     }
-    let kept = kept(memory, runtime, offsets, &threads)?;
+    let kept = kept(memory, runtime, (offsets, libraries), &threads)?;
     // The innermost frame may be at work in that moment.
     let mut sound = None;
     for _ in 0..3 {
@@ -97,15 +92,16 @@ pub fn threads<M: Memory>(
 fn kept<M: Memory>(
     memory: &M,
     runtime: u64,
-    offsets: &Offsets,
+    (offsets, libraries): (&Offsets, Libraries),
     threads: &[u64],
 ) -> Result<Kept, PythonProblem> {
     let pairs: Vec<(u64, u64)> = threads
         .iter()
         .filter_map(|thread| Some((*thread, memory.u64(at(*thread, offsets.thread_id).ok()?).ok()?)))
         .collect();
-    let of_key =
-        |init: u32, key: u32| if init == 1 && key < MAX_KEYS { by_key(memory, key, &pairs) } else { None };
+    let of_key = |init: u32, key: u32| {
+        if init == 1 && key < MAX_KEYS { by_key(memory, key, &pairs, libraries) } else { None }
+    };
     let place = at(runtime, offsets.key)?;
     if let Some(kept) = of_key(memory.u32(place)?, memory.u32(at(place, 4)?)?) {
         return Ok(kept);
@@ -126,20 +122,24 @@ fn kept<M: Memory>(
 }
 
 /// The place where the value of a key is a thread's state, for one of the threads at least.
-fn by_key<M: Memory>(memory: &M, key: u32, pairs: &[(u64, u64)]) -> Option<Kept> {
+fn by_key<M: Memory>(memory: &M, key: u32, pairs: &[(u64, u64)], libraries: Libraries) -> Option<Kept> {
     let key = key as i32;
     let first = FIRST_KEYS as i32;
-    let glibc = PLACES.0.iter().map(|place| {
-        if key < first {
-            Kept { at: place + 16 * key + 8, then: -1 }
-        } else {
-            Kept { at: place + 16 * first + 8 * (key / first), then: 16 * (key % first) + 8 }
-        }
+    let place = |threads: &Threads| threads.keys as i32 - threads.pointer as i32;
+    let glibc = libraries.glibc.iter().map(|threads| {
+        let place = place(threads);
+        let kept = match key < first {
+            true => Kept { at: place + 16 * key + 8, then: -1 },
+            false => Kept { at: place + 16 * first + 8 * (key / first), then: 16 * (key % first) + 8 },
+        };
+        (kept, threads.pointer)
     });
-    let musl = PLACES.1.iter().map(|place| Kept { at: *place, then: 8 * key });
-    glibc
-        .chain(musl)
-        .find(|kept| pairs.iter().any(|(thread, pointer)| kept.read(memory, *pointer) == Ok(*thread)))
+    let musl =
+        libraries.musl.iter().map(|threads| (Kept { at: place(threads), then: 8 * key }, threads.pointer));
+    let holds = |(kept, above): &(Kept, u32)| {
+        pairs.iter().any(|(thread, own)| kept.read(memory, own.wrapping_add((*above).into())) == Ok(*thread))
+    };
+    glibc.chain(musl).find(holds).map(|(kept, _)| kept)
 }
 
 impl Kept {

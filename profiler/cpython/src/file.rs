@@ -7,6 +7,7 @@
 use super::eval::{self, Range};
 use super::offsets::KNOWN;
 use super::problem::PythonProblem;
+use super::thread::LibraryFiles;
 use emberscope_target::ByFile;
 use emberscope_target::elf::{Headers, Segment, Symbol, bias, find_sized_symbols};
 use emberscope_target::maps::{Backing, Mapping};
@@ -39,7 +40,14 @@ struct Facts {
 
 /// What is known of interpreters' files; one for the whole daemon.
 #[derive(Debug, Default)]
-pub struct Files(ByFile<Facts>);
+pub struct Files(ByFile<Facts>, LibraryFiles);
+
+impl Files {
+    /// What is known of C libraries' files.
+    pub fn libraries(&self) -> &LibraryFiles {
+        &self.1
+    }
+}
 
 /// A process's interpreter.
 #[derive(Debug)]

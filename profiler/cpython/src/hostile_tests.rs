@@ -4,6 +4,7 @@ use super::check::check;
 use super::code::Codes;
 use super::debug_offsets;
 use super::offsets::{KNOWN, Offsets};
+use super::thread::Libraries;
 use emberscope_target::memory::{Memory, ReadError};
 use emberscope_target::text::MAX_NAME;
 use profiler_ebpf::PythonLayout;
@@ -50,7 +51,7 @@ proptest! {
     #[test]
     fn layouts_end(memory in memories(), minor in KNOWN, runtime in 0..1u64 << 18, kind: u64) {
         let offsets = Offsets::of(minor).unwrap();
-        let _ = check(&memory, (BASE + runtime * 8, kind, minor), &offsets);
+        let _ = check(&memory, (BASE + runtime * 8, kind, minor), &offsets, Libraries::UNTOLD);
         let _ = debug_offsets::told(&memory, BASE + runtime * 8, minor, offsets);
         // A key may be searched in all of `_PyRuntime`, each time with some reads of 64 threads.
         prop_assert!(memory.reads.get() < 2_000_000);

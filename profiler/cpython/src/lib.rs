@@ -23,6 +23,7 @@ mod python;
 mod runtime;
 #[cfg(test)]
 mod tests;
+mod thread;
 
 pub use check::check;
 pub use code::{Code, Codes};
@@ -31,3 +32,4 @@ pub use offsets::{LineTable, Offsets};
 pub use problem::PythonProblem;
 pub use python::Python;
 pub use runtime::CPython;
+pub use thread::Libraries;

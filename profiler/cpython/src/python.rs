@@ -6,6 +6,7 @@ use super::eval::Range;
 use super::file::{CODE_TYPE, Files, Interpreter, RUNTIME, VERSION};
 use super::offsets::{KNOWN, Offsets};
 use super::problem::PythonProblem;
+use super::thread::Libraries;
 use emberscope_target::memory::{Memory, ProcessMemory};
 use emberscope_target::open;
 use emberscope_target::same_process;
@@ -25,6 +26,7 @@ pub struct Python {
     /// Minor version: 3.`minor`.
     pub minor: u8,
     pub(super) offsets: Offsets,
+    libraries: Libraries,
     eval: Result<Vec<Range>, PythonProblem>,
 }
 
@@ -58,7 +60,8 @@ impl Python {
         let table = Offsets::of(minor).filter(|_| KNOWN.contains(&minor));
         let table = table.ok_or(PythonProblem::Version(3, minor))?;
         let offsets = debug_offsets::told(&memory, runtime, minor, table)?;
-        Ok(Self { memory, runtime, code_type, minor, offsets, eval: interpreter.eval() })
+        let libraries = Libraries::of(&path, &memory, files.libraries());
+        Ok(Self { memory, runtime, code_type, minor, offsets, libraries, eval: interpreter.eval() })
     }
 
     /// The states of its first interpreter's threads.
@@ -84,7 +87,8 @@ impl Python {
     /// Where the eval loop's code is not known, why; else as for [`check`].
     pub fn layout(&self) -> Result<PythonLayout, PythonProblem> {
         let ranges = self.eval.clone()?;
-        let kept = check(&self.memory, (self.runtime, self.code_type, self.minor), &self.offsets)?;
+        let interpreter = (self.runtime, self.code_type, self.minor);
+        let kept = check(&self.memory, interpreter, &self.offsets, self.libraries)?;
         let mut eval = [EvalRange::default(); MAX_EVAL_RANGES];
         for (place, range) in eval.iter_mut().zip(ranges) {
             *place = EvalRange { low: range.low, len: range.len, pad: 0 };

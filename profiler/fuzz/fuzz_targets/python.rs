@@ -3,7 +3,7 @@
 //! somewhere. Its first byte says which release.
 #![cfg_attr(fuzzing, no_main)]
 
-use emberscope_cpython::{Codes, Offsets, check, told};
+use emberscope_cpython::{Codes, Libraries, Offsets, check, told};
 use emberscope_target::memory::{Memory, ReadError};
 use emberscope_target::text::MAX_NAME;
 use libfuzzer_sys::fuzz_target;
@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
     let minor = 8 + bytes.first().copied().unwrap_or(0) % 7;
     let Some(table) = Offsets::of(minor) else { return };
     let offsets = told(&memory, 0, minor, table.clone()).unwrap_or(table);
-    let _ = check(&memory, (0, 1, minor), &offsets);
+    let _ = check(&memory, (0, 1, minor), &offsets, Libraries::UNTOLD);
     // Code objects that pass for sound: their checksum is what it is.
     for code in (0..256u64).step_by(64) {
         let word = |offset: u16| memory.u64(code + u64::from(offset)).unwrap_or(0);
