@@ -1,5 +1,5 @@
-# Runs the daemon beside programs of known stacks and leaves what it says in $OUT. In: MODE (full, java: JVMs of many kinds, or
-# quick), and where things are; the defaults are the guest's. Out: files, and lines `fact NAME=VALUE` in $OUT/facts. Judges
+# Runs the daemon beside programs of known stacks and leaves what it says in $OUT. In: MODE (full, java: JVMs of many kinds,
+# spark: an application of it, or quick), and where things are; the defaults are the guest's. Out: files, and lines `fact NAME=VALUE` in $OUT/facts. Judges
 # nothing.
 : "${MODE:=full}" "${OUT:=/tmp/out}" "${WORK:=/tmp/work}" "${TOOLS:=/tools}" "${JAVA:=/jdk/bin/java}" "${PORT:=4099}"
 export HOME=/tmp EMBERSCOPE_URL="unix:$WORK/socket"
@@ -57,9 +57,10 @@ fi
 fact daemon "$(uptime_of)"
 
 "$TOOLS/spin" 20 thread >/dev/null &
-started="$started $!"
-fact native $!
-[ "$MODE" = java ] || {
+native=$!
+started="$started $native"
+fact native "$native"
+[ "$MODE" != full ] || {
     "$TOOLS/spin" syscall >/dev/null &
     started="$started $!"
     fact syscall $!
@@ -95,9 +96,25 @@ wait_for 300 ready || { fact java_late yes; cat $jvms >"$OUT/java.log"; }
 [ "$MODE" != java ] || sleep 20
 sleep 12
 from=$(($(date +%s) + 5))
-sleep 30
+if [ "$MODE" = spark ]; then
+    export JAVA_HOME="${JAVA%/bin/java}" SPARK_HOME=/python/pyspark PYTHONPATH=/python PYSPARK_PYTHON=/usr/bin/python3.11
+    "$PYSPARK_PYTHON" "$TOOLS/guest_spark.py" 8 >"$WORK/application" 2>"$OUT/application.log"
+    fact application $?
+    grep '^fact ' "$WORK/application" | tee -a "$OUT/facts"
+    app=$(sed -n 's/^fact app=//p' "$WORK/application")
+    # The window that it ended in, and what comes late.
+    sleep 15
+    "$TOOLS/emberscope" stages --app "$app" --from "$from" --json >"$OUT/stages.json" 2>"$OUT/stages.log"
+    "$TOOLS/emberscope" flamegraph --app "$app" --from "$from" --group role,stage --format json -o "$OUT/spark.json" >"$OUT/graph.log" 2>&1
+    fact spark $?
+else
+    sleep 30
+fi
+# Of all that runs beside an application nobody asks.
+only=
+[ "$MODE" != spark ] || only="--pid $native"
 "$TOOLS/emberscope" status --json >"$OUT/status.json" 2>"$OUT/status.log"
-"$TOOLS/emberscope" flamegraph --from "$from" --group pid --format json -o "$OUT/graph.json" >"$OUT/graph.log" 2>&1
+"$TOOLS/emberscope" flamegraph --from "$from" $only --group pid --format json -o "$OUT/graph.json" >"$OUT/graph.log" 2>&1
 fact graph $?
 kill "$daemon"
 wait "$daemon"

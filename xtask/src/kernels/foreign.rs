@@ -1,4 +1,4 @@
-//! What a guest of another architecture runs: Debian's C library, busybox and JVM for it, unpacked and not installed.
+//! What a guest of another architecture runs: Debian's C library, busybox, JVM and Python for it, unpacked and not installed.
 //!
 //! In: an architecture whose compilers are there (`setup::cross`), which lets apt have its packages. Out: a tree.
 
@@ -29,8 +29,33 @@ const ARM64_JAVA: Chroot = Chroot {
     program: "usr/lib/jvm/java-17-openjdk-arm64",
 };
 
+/// The version of that JVM.
+pub const JAVA: u32 = 17;
+/// Python, with what its library wants, and the module that Spark's workers ask for their limits.
+const ARM64_PYTHON: Chroot = Chroot {
+    what: "Python for arm64",
+    dir: "kernels-arm64/python",
+    suites: SUITES,
+    // By the suite, since a newer one may be installed here.
+    packages: &[
+        "python3.11-minimal:arm64/bookworm",
+        "libpython3.11-minimal:arm64/bookworm",
+        "libpython3.11-stdlib:arm64/bookworm",
+        "libexpat1:arm64/bookworm",
+        "zlib1g:arm64/bookworm",
+        "libssl3:arm64/bookworm",
+        "libffi8:arm64/bookworm",
+        "libbz2-1.0:arm64/bookworm",
+        "liblzma5:arm64/bookworm",
+        // Spark's scripts are bash's.
+        "bash:arm64/bookworm",
+        "libtinfo6:arm64/bookworm",
+    ],
+    program: "/usr/bin/python3.11",
+};
+
 /// Puts them in a directory that is not there yet; the busybox is the answer. A JVM is at `/jdk`, where it is asked for.
-pub fn unpack(arch: Arch, to: &Path, with_java: bool) -> Result<PathBuf> {
+pub fn unpack(arch: Arch, to: &Path, (with_java, with_python): (bool, bool)) -> Result<PathBuf> {
     if arch != Arch::Arm64 {
         bail!("no guests of {} are made on another architecture", arch.debian());
     }
@@ -40,6 +65,9 @@ pub fn unpack(arch: Arch, to: &Path, with_java: bool) -> Result<PathBuf> {
     if with_java {
         copy(&ARM64_JAVA.ensure()?, to)?;
         std::os::unix::fs::symlink(ARM64_JAVA.program, to.join("jdk")).context("linking the JVM")?;
+    }
+    if with_python {
+        copy(&ARM64_PYTHON.ensure()?, to)?;
     }
     Ok(to.join(ARM64.program.trim_start_matches('/')))
 }

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Memory of the guest, MB: two JVMs with small heaps, and the daemon while it reads symbols.
-const MEMORY: &str = "2048";
-/// Room for what comes back: answers and logs of some MB.
-const OUT_BYTES: u64 = 64 << 20;
+/// Memory of the guest, MB: JVMs with small heaps, or Spark's driver, and the daemon while it reads symbols.
+const MEMORY: &str = "3072";
+/// Room for what comes back: answers and logs, most of it an application's stacks.
+const OUT_BYTES: u64 = 256 << 20;
 /// An emulated CPU is some thirty times slower, and this machine may be busy: five minutes are usual.
 const FULL: Duration = Duration::from_secs(900);
 const QUICK: Duration = Duration::from_secs(240);

@@ -6,6 +6,7 @@ export PATH=/bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
+ln -s /proc/self/fd /dev/fd
 # Which of them needs which differs between releases: what is refused for what is not there yet has another turn.
 for turn in 1 2 3; do
     for module in $(cat /modules/order); do insmod "/modules/$module" 2>/dev/null; done

@@ -10,6 +10,8 @@ use std::fmt;
 
 /// A program's stacks are right when so many of a hundred are: a tick may come between two instructions of a call.
 const BAR: usize = 98;
+/// How far a stage's CPU time may be from what was measured there, of that: a task measures less than its thread runs for it.
+const OF_CPU: f64 = 0.02;
 /// Fewer samples than these say nothing.
 const ENOUGH: usize = 30;
 
@@ -81,8 +83,8 @@ pub struct Verdict {
     pub java: Option<Java>,
     /// The same with -XX:+PreserveFramePointer.
     pub frame_pointers: Option<Share>,
-    /// JVMs of many kinds, by the names of their facts; none: not asked.
-    pub jvms: Vec<(&'static str, Share)>,
+    /// Programs of many kinds, by the names of their facts; none: not asked.
+    pub programs: Vec<(&'static str, Share)>,
     /// Names of threads come by a probe.
     pub names: bool,
     /// Check and sentence of what the doctor finds lacking in the kernel.
@@ -149,11 +151,13 @@ pub fn judge(outcome: &Outcome, mode: Mode) -> Verdict {
     if mode == Mode::Quick {
         return verdict;
     }
-    if mode == Mode::Full {
-        syscalls(outcome, &mut verdict);
-        java(outcome, &mut verdict);
-    } else {
-        kinds(outcome, &mut verdict);
+    match mode {
+        Mode::Full => {
+            syscalls(outcome, &mut verdict);
+            java(outcome, &mut verdict);
+        }
+        Mode::Spark => application(outcome, &mut verdict),
+        Mode::Java | Mode::Quick => kinds(outcome, &mut verdict),
     }
     if outcome.fact("stopped") != Some("0") {
         verdict.failures.push("the daemon did not end well when it was asked to".to_owned());
@@ -222,7 +226,46 @@ fn kinds(outcome: &Outcome, verdict: &mut Verdict) {
     for (name, right) in KINDS {
         let share = Share::of(&outcome.of(name), Stack::has_java_leaf, right);
         verdict.expect(&format!("stacks of the JVM {name:?}"), &share);
-        verdict.jvms.push((name, share));
+        verdict.programs.push((name, share));
+    }
+}
+
+/// The stage of each half of the application, by its samples, and their CPU time against what Spark and Python measured.
+fn application(outcome: &Outcome, verdict: &mut Verdict) {
+    if outcome.fact("done") != Some("yes") {
+        let ended = outcome.fact("application").unwrap_or("none");
+        verdict.failures.push(format!("the application did not end well: exit code {ended}"));
+    }
+    let stacks: Vec<&Stack> = outcome.spark.iter().collect();
+    let of_stage = |stack: &Stack, half: &str| {
+        let stage = outcome.fact(&format!("{half}.stage"));
+        stage.is_some() && stack.label("stage") == stage
+    };
+    let runs_task = |stack: &Stack| {
+        stack.is_rooted() && stack.java().iter().any(|frame| frame.name.ends_with("TaskRunner.run"))
+    };
+    let in_java = |stack: &Stack| of_stage(stack, "jvm") && stack.has_java_leaf();
+    let java = Share::of(&stacks, in_java, runs_task);
+    let in_python = |stack: &Stack| of_stage(stack, "python") && stack.label("role") == Some("python");
+    let burns = |stack: &Stack| stack.user().any(|frame| frame.name.split(' ').next() == Some("burn"));
+    let python = Share::of(&stacks, in_python, burns);
+    for (name, share) in [("application in Java", java), ("application in Python", python)] {
+        verdict.expect(&format!("stacks of the {name}"), &share);
+        verdict.programs.push((name, share));
+    }
+    for (name, half, measured, place) in [
+        ("CPU time of its tasks", "jvm", "jvm.cpu_ns", "/exact/cpu_seconds"),
+        ("CPU time of their Python workers", "python", "python.workers_ns", "/python/exact/cpu_seconds"),
+    ] {
+        let stages = outcome.stages["stages"].as_array().map_or(&[][..], Vec::as_slice);
+        let row = stages.iter().find(|row| row["stage"].as_str() == outcome.fact(&format!("{half}.stage")));
+        let ours = row.and_then(|row| row.pointer(place)?.as_f64());
+        let theirs = outcome.fact(measured).and_then(|ns| ns.parse::<f64>().ok()).map(|ns| ns / 1e9);
+        let said = match (ours, theirs) {
+            (Some(ours), Some(theirs)) if (ours - theirs).abs() <= theirs * OF_CPU => continue,
+            (ours, theirs) => format!("{name}: {ours:?} s, measured there {theirs:?} s"),
+        };
+        verdict.failures.push(said);
     }
 }
 

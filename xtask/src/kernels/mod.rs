@@ -22,6 +22,7 @@ mod table;
 
 use crate::arch::Arch;
 use crate::setup::jdk;
+use crate::setup::runtime::Runtime;
 use crate::{build, places};
 use anyhow::{Context as _, Result, bail};
 use release::Release;
@@ -58,11 +59,17 @@ pub struct Options {
     /// Only JVMs of many kinds: compiled, interpreted, mixed, inlined, and native code between Java's
     #[arg(long, conflicts_with = "quick")]
     java: bool,
+    /// Only an application of Spark, with a stage in the JVM and one in Python: their stacks, labels and CPU time
+    #[arg(long, conflicts_with_all = ["quick", "java"], requires = "arch")]
+    spark: bool,
+    /// The Java of the guest, of another architecture: 17 (default), 21 or 25
+    #[arg(long, requires = "arch", conflicts_with_all = ["quick", "spark"])]
+    jdk: Option<u32>,
     /// Read Debian's lists anew, for newer releases
     #[arg(long)]
     update: bool,
     /// Write docs/reference/kernels.md (kernels-arm64.md), when all the usual kernels have run
-    #[arg(long, conflicts_with_all = ["quick", "java", "kernels"])]
+    #[arg(long, conflicts_with_all = ["quick", "java", "spark", "jdk", "kernels"])]
     write_docs: bool,
     /// Take the daemon as it was built last
     #[arg(long)]
@@ -81,6 +88,8 @@ enum Mode {
     Full,
     /// JVMs of many kinds beside the native program.
     Java,
+    /// An application of Spark beside the native program.
+    Spark,
     Quick,
 }
 
@@ -90,6 +99,7 @@ impl Mode {
         match self {
             Self::Full => "full",
             Self::Java => "java",
+            Self::Spark => "spark",
             Self::Quick => "quick",
         }
     }
@@ -106,9 +116,10 @@ struct Plan<'a> {
 pub fn run(options: &Options) -> Result<()> {
     let own = Arch::own().context("the daemon runs on x86-64 and arm64 only")?;
     let arch = options.arch.unwrap_or(own);
-    let mode = match (options.quick, options.java) {
-        (true, _) => Mode::Quick,
-        (_, true) => Mode::Java,
+    let mode = match (options.quick, options.java, options.spark) {
+        (true, ..) => Mode::Quick,
+        (_, true, _) => Mode::Java,
+        (.., true) => Mode::Spark,
         _ => Mode::Full,
     };
     let plan = Plan { arch, mode, options };
@@ -207,7 +218,13 @@ impl Plan<'_> {
         let jdk = if self.mode == Mode::Quick { None } else { Some(jdk::ensure()?.home) };
         let dir = self.dir();
         std::fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
-        let system = system::make(&dir, self.arch, &binary, jdk.as_deref())?;
+        let java = self.options.jdk.filter(|major| *major != foreign::JAVA);
+        let content = system::Content {
+            jdk: jdk.as_deref(),
+            java: java.map(|major| Runtime::of_pypi(major, self.arch)).transpose()?,
+            with_spark: self.mode == Mode::Spark,
+        };
+        let system = system::make(&dir, self.arch, &binary, &content)?;
         let mut rows = Vec::new();
         for release in releases {
             // What cannot be had is no fault of the kernel's.

@@ -18,6 +18,10 @@ pub struct Outcome {
     pub status: Value,
     /// Stacks, grouped by `pid`.
     pub stacks: Vec<Stack>,
+    /// Stacks of the application, grouped by `role` and `stage`.
+    pub spark: Vec<Stack>,
+    /// `emberscope stages --json` of it.
+    pub stages: Value,
     /// What the daemon, or `emberscope record`, logged.
     pub log: String,
 }
@@ -36,6 +40,8 @@ impl Outcome {
             doctor: json("doctor.json"),
             status: json("status.json"),
             stacks: stacks(&json("graph.json")),
+            spark: stacks(&json("spark.json")),
+            stages: json("stages.json"),
             log: text("daemon.log"),
         }
     }

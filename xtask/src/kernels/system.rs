@@ -1,4 +1,4 @@
-//! The guest's system: an ext4 image with busybox, the daemon, the programs of known stacks, and a JDK.
+//! The guest's system: an ext4 image with busybox, the daemon, the programs of known stacks, a JDK, and Spark where it is asked for.
 //!
 //! In: the release binary and the machine's JDK. Out: an image, which all guests read and none writes, and the
 //! directory of the programs, which the machine's own kernel is checked with. Libraries are those that `ldd` names, at
@@ -7,6 +7,7 @@
 
 use super::foreign;
 use crate::arch::Arch;
+use crate::setup::python;
 use crate::{places, root, step};
 use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeSet;
@@ -37,13 +38,28 @@ pub struct System {
     pub check: PathBuf,
 }
 
-/// Makes it in `dir`, of this machine's architecture or another's. Without a JDK no program in Java is checked.
-pub fn make(dir: &Path, arch: Arch, binary: &Path, jdk: Option<&Path>) -> Result<System> {
+/// What it holds beside the daemon and the native program.
+#[derive(Clone, Debug, Default)]
+pub struct Content<'a> {
+    /// This machine's JDK, which compiles the programs in Java and, of the same architecture, runs them. None: there are none.
+    pub jdk: Option<&'a Path>,
+    /// The JAVA_HOME of what runs them instead, of the guest's architecture.
+    pub java: Option<PathBuf>,
+    /// Spark, a Python and an application.
+    pub with_spark: bool,
+}
+
+/// Makes it in `dir`, of this machine's architecture or another's.
+pub fn make(dir: &Path, arch: Arch, binary: &Path, content: &Content<'_>) -> Result<System> {
     let own_busybox = busybox()?;
     let staged = dir.join("system");
     let _ = std::fs::remove_dir_all(&staged);
     let own = Arch::own() == Some(arch);
-    let busybox = if own { own_busybox.clone() } else { foreign::unpack(arch, &staged, jdk.is_some())? };
+    let with_debians_java = content.jdk.is_some() && content.java.is_none();
+    let busybox = match own {
+        true => own_busybox.clone(),
+        false => foreign::unpack(arch, &staged, (with_debians_java, content.with_spark))?,
+    };
     for made in ["bin", "dev", "etc", "proc", "sys", "tmp", "tools"] {
         let path = staged.join(made);
         std::fs::create_dir_all(&path).with_context(|| format!("creating {}", path.display()))?;
@@ -63,7 +79,13 @@ pub fn make(dir: &Path, arch: Arch, binary: &Path, jdk: Option<&Path>) -> Result
     }
     copy(binary, &tools.join("emberscope"))?;
     let mut programs = vec![tools.join("emberscope"), compile_native(arch, &tools)?];
-    if let Some(home) = jdk {
+    if let Some(home) = &content.java {
+        copy_tree(home, &staged.join("jdk"), &mut Vec::new())?;
+    }
+    if content.with_spark {
+        spark(&staged)?;
+    }
+    if let Some(home) = content.jdk {
         compile_java(home, arch, &tools)?;
         let mut java = Vec::new();
         for part in ["bin", "lib", "conf", "release"].iter().filter(|_| own) {
@@ -82,6 +104,17 @@ pub fn make(dir: &Path, arch: Arch, binary: &Path, jdk: Option<&Path>) -> Result
     let image = dir.join("system.ext4");
     format(&staged, &image)?;
     Ok(System { arch, busybox, image, check: staged.join("check.sh"), tools })
+}
+
+/// Spark as PyPI has it, which is of all architectures, and the application.
+fn spark(staged: &Path) -> Result<()> {
+    let home = python::spark_home(&python::ensure()?).context("the Python environment has no pyspark")?;
+    let packages = home.parent().context("pyspark lies in no directory")?;
+    std::os::unix::fs::symlink("/bin/busybox", staged.join("usr/bin/env")).context("linking env")?;
+    for package in ["pyspark", "py4j"] {
+        copy_tree(&packages.join(package), &staged.join("python").join(package), &mut Vec::new())?;
+    }
+    copy(&places::workspace().join("tests/jobs/guest_spark.py"), &staged.join("tools/guest_spark.py"))
 }
 
 fn format(staged: &Path, image: &Path) -> Result<()> {

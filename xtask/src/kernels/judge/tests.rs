@@ -65,7 +65,7 @@ fn good(bpf_loop: bool) -> Outcome {
             stack(3, 50, &java(RUN, 21)),
             stack(4, 50, &java(run, 21)),
         ],
-        log: String::new(),
+        ..Outcome::default()
     }
 }
 
@@ -157,7 +157,7 @@ fn jvms_of_many_kinds_are_judged_by_all_their_samples() {
     outcome.stacks.push(stack(20, 50, &jni));
     let verdict = judge(&outcome, Mode::Java);
     assert_eq!(verdict.failures, Vec::<String>::new());
-    assert_eq!(verdict.jvms.len(), 5);
+    assert_eq!(verdict.programs.len(), 5);
     // A call that is missing; the innermost frames alone; C that is not there.
     let cut = java(RUN, 20);
     outcome.stacks.push(stack(10, 5, &cut));
