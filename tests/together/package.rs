@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use xtask::arch::Arch;
 use xtask::fresh::system;
 use xtask::package::{Packages, Source, make};
 use xtask::setup::packaging;
@@ -37,7 +38,8 @@ pub(super) fn binary_or_skip(test: &str) -> Option<PathBuf> {
 }
 
 fn made(binary: &Path, version: &str, dir: &Path) -> Result<Packages> {
-    make(Source { binary, version, epoch: EPOCH }, dir)
+    let arch = Arch::own().context("the daemon runs on no such machine")?;
+    make(Source { binaries: &[(arch, binary)], version, epoch: EPOCH }, dir)
 }
 
 /// The packages of a version, made once for all tests of a run: compressing them is most of what these take.
@@ -77,7 +79,7 @@ fn two_packagings_are_the_same_bytes() -> Result<()> {
     ran(["sh", "-c", &check])?.good()?;
 
     let list = ["tar", "--numeric-owner", "--utc", "--full-time", "-tvf"].map(str::to_owned);
-    let list = ran(list.into_iter().chain([first.archive.display().to_string()]))?.good()?.out;
+    let list = ran(list.into_iter().chain([first.native[0].archive.display().to_string()]))?.good()?.out;
     let times: BTreeSet<_> = list
         .lines()
         .map(|line| line.split_whitespace().skip(3).take(2))
@@ -189,10 +191,13 @@ fn the_debian_package_comes_and_goes() -> Result<()> {
     let (packages, next) = (shared(&binary, VERSION)?, shared(&binary, NEXT)?);
     let (before, users) = (system.files()?, system.read("etc/passwd")?);
 
-    system.install(&packages.deb)?;
+    system.install(&packages.native[0].deb)?;
     assert_eq!(system.state()?, format!("installed {VERSION}-1"));
     let version = system.run(&["emberscope", "--version"])?;
-    assert_eq!(version.trim_end(), format!("emberscope {VERSION} (build id {})", build_id(&packages.debug)?));
+    assert_eq!(
+        version.trim_end(),
+        format!("emberscope {VERSION} (build id {})", build_id(&packages.native[0].debug)?)
+    );
     // What the host allows it allows there.
     let here = ran([binary.as_os_str(), "doctor".as_ref()])?;
     let there = system.run(&["sh", "-c", "emberscope doctor; echo code $?"])?;
@@ -202,7 +207,7 @@ fn the_debian_package_comes_and_goes() -> Result<()> {
     assert_eq!(system.read("etc/passwd")?, users);
 
     let settings = system.used()?;
-    system.install(&next.deb)?;
+    system.install(&next.native[0].deb)?;
     assert_eq!(system.state()?, format!("installed {NEXT}-1"));
     assert_eq!((system.read(DATA)?.as_str(), system.read(TOKEN)?.as_str()), ("data", "token"));
     assert_eq!(system.read(CONFIGURATION)?, settings);
@@ -237,18 +242,21 @@ fn the_rpm_package_comes_and_goes() -> Result<()> {
     let (before, users) = (system.files()?, system.read("etc/passwd")?);
 
     // What it needs is told in the names that distributions of RPM have; here Debian's packages have it.
-    let needs = system.rpm(&["-qp", "--requires", &file(&packages.rpm)])?;
-    if let Some(glibc) = packages.glibc {
+    let needs = system.rpm(&["-qp", "--requires", &file(&packages.native[0].rpm)])?;
+    if let Some(glibc) = packages.native[0].glibc {
         let glibc = format!("libc.so.6(GLIBC_{glibc})(64bit)");
         ensure!(needs.lines().any(|line| line == glibc), "{glibc}: {needs}");
     }
-    system.rpm(&["--install", "--nodeps", &file(&packages.rpm)])?;
+    system.rpm(&["--install", "--nodeps", &file(&packages.native[0].rpm)])?;
     assert_eq!(
         system.rpm(&["-q", "emberscope"])?.trim_end(),
         format!("emberscope-{VERSION}-1.{}", std::env::consts::ARCH)
     );
     let version = system.run(&["emberscope", "--version"])?;
-    assert_eq!(version.trim_end(), format!("emberscope {VERSION} (build id {})", build_id(&packages.debug)?));
+    assert_eq!(
+        version.trim_end(),
+        format!("emberscope {VERSION} (build id {})", build_id(&packages.native[0].debug)?)
+    );
     let changed = system.rpm(&["--verify", "--nodeps", "emberscope"])?;
     assert_eq!(changed, "", "as it was packed");
     let listed = system.rpm(&["-ql", "emberscope"])?;
@@ -263,7 +271,7 @@ fn the_rpm_package_comes_and_goes() -> Result<()> {
     }
 
     let settings = system.used()?;
-    system.rpm(&["--upgrade", "--nodeps", &file(&next.rpm)])?;
+    system.rpm(&["--upgrade", "--nodeps", &file(&next.native[0].rpm)])?;
     assert_eq!(
         system.rpm(&["-q", "emberscope"])?.trim_end(),
         format!("emberscope-{NEXT}-1.{}", std::env::consts::ARCH)

@@ -4,6 +4,7 @@
 //! a release (the tag, where the files go) is printed, and left to whoever does it. Steps run in turn, the quick ones first; one
 //! that fails does not keep the others from running.
 
+use crate::setup::cross;
 use crate::{places, step};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum as _;
@@ -161,15 +162,20 @@ fn is_date(text: &str) -> bool {
 
 fn packages(root: &Path) -> Result<()> {
     let sums = || -> Result<String> {
-        own(&["package"])?;
+        own(&["package", "--arch", "x86-64,arm64"])?;
         let file = places::target().join("package/SHA256SUMS");
         std::fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
     };
     let first = sums()?;
     // From nothing, else it is the same file that is packed twice.
-    let mut clean = places::cargo();
-    clean.current_dir(root).args(["clean", "--locked", "--profile", "dist"]);
-    step::run("removing what was built", &mut clean, "cargo's message is above")?;
+    for target in [places::target().to_owned(), cross::target_dir()] {
+        let mut clean = places::cargo();
+        clean
+            .current_dir(root)
+            .args(["clean", "--locked", "--profile", "dist"])
+            .env("CARGO_TARGET_DIR", target);
+        step::run("removing what was built", &mut clean, "cargo's message is above")?;
+    }
     let second = sums()?;
     ensure!(first == second, "two builds differ:\n{first}\n{second}");
     Ok(())

@@ -34,12 +34,56 @@ const WRITTEN: [(&str, &str); 3] = [
 /// Directories that the daemon and `serve` write to, where volumes are mounted.
 const DIRECTORIES: [&str; 3] = ["var/lib/emberscope", "var/cache/emberscope", "run/emberscope"];
 
-/// Packs the image of a stripped program. `dir` is for its files. The answer is its digest, `sha256:` and hexadecimal digits.
-pub fn pack(program: &Path, version: &str, arch: Arch, epoch: &str, dir: &Path, to: &Path) -> Result<String> {
-    let root = dir.join("root");
-    lay(&root, program)?;
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+/// Packs the image of stripped programs, one for each architecture. `dir` is for its files. The answer is its digest, `sha256:`
+/// and hexadecimal digits: of several architectures it is that of their index, of which a runtime takes what its node is.
+pub fn pack(
+    programs: &[(Arch, PathBuf)],
+    (version, epoch): (&str, &str),
+    dir: &Path,
+    to: &Path,
+) -> Result<String> {
     let blobs = Blobs { dir: dir.join("layout/blobs/sha256") };
     std::fs::create_dir_all(&blobs.dir).with_context(|| format!("creating {}", blobs.dir.display()))?;
+    let mut manifests = Vec::new();
+    for (arch, program) in programs {
+        let mut manifest = of_one(*arch, program, (version, epoch), dir, &blobs)?;
+        if programs.len() > 1 {
+            manifest["platform"] = json!({ "architecture": arch.debian(), "os": "linux" });
+        }
+        manifests.push(manifest);
+    }
+    let mut named = of_all(&manifests, dir, &blobs)?;
+    let digest = named["digest"].as_str().map(str::to_owned).context("a descriptor without a digest")?;
+    named["annotations"] = json!({ "org.opencontainers.image.ref.name": format!("emberscope:{version}") });
+    let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [named] });
+    let layout = dir.join("layout");
+    write(&layout.join("index.json"), &index.to_string())?;
+    write(&layout.join("oci-layout"), &json!({ "imageLayoutVersion": "1.0.0" }).to_string())?;
+    let entries = ["blobs", "index.json", "oci-layout"];
+    archive::pack(Tree { root: &layout, entries: &entries, name: ".", by: None }, epoch, to)?;
+    Ok(digest)
+}
+
+/// What the image is found by: the manifest of the only architecture, or an index of all.
+fn of_all(manifests: &[Value], dir: &Path, blobs: &Blobs) -> Result<Value> {
+    if let [one] = manifests {
+        return Ok(one.clone());
+    }
+    blobs.write(dir, &json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": manifests }), INDEX)
+}
+
+/// The image of one architecture; its manifest's descriptor is the answer.
+fn of_one(
+    arch: Arch,
+    program: &Path,
+    (version, epoch): (&str, &str),
+    dir: &Path,
+    blobs: &Blobs,
+) -> Result<Value> {
+    let root = dir.join("root").join(arch.debian());
+    lay(&root, program)?;
     let tar = dir.join("layer.tar");
     let entries = entries(&root)?;
     let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
@@ -57,20 +101,7 @@ pub fn pack(program: &Path, version: &str, arch: Arch, epoch: &str, dir: &Path, 
         "config": config,
         "layers": [layer],
     });
-    let mut manifest = blobs.write(dir, &manifest, "application/vnd.oci.image.manifest.v1+json")?;
-    let digest = manifest["digest"].as_str().map(str::to_owned).context("a descriptor without a digest")?;
-    manifest["annotations"] = json!({ "org.opencontainers.image.ref.name": format!("emberscope:{version}") });
-    let index = json!({
-        "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.index.v1+json",
-        "manifests": [manifest],
-    });
-    let layout = dir.join("layout");
-    write(&layout.join("index.json"), &index.to_string())?;
-    write(&layout.join("oci-layout"), &json!({ "imageLayoutVersion": "1.0.0" }).to_string())?;
-    let entries = ["blobs", "index.json", "oci-layout"];
-    archive::pack(Tree { root: &layout, entries: &entries, name: ".", by: None }, epoch, to)?;
-    Ok(digest)
+    blobs.write(dir, &manifest, "application/vnd.oci.image.manifest.v1+json")
 }
 
 /// Lays out the files of the layer.
@@ -179,6 +210,25 @@ fn time(epoch: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_architectures_are_found_by_an_index() {
+        let dir = std::env::temp_dir().join(format!("xtask-image-{}", std::process::id()));
+        let blobs = Blobs { dir: dir.join("blobs") };
+        std::fs::create_dir_all(&blobs.dir).unwrap();
+        let manifests =
+            ["amd64", "arm64"].map(|arch| json!({ "digest": arch, "platform": { "os": "linux" } }));
+        assert_eq!(of_all(&manifests[..1], &dir, &blobs).unwrap(), manifests[0]);
+        assert_eq!(std::fs::read_dir(&blobs.dir).unwrap().count(), 0, "one alone needs no index");
+        let index = of_all(&manifests, &dir, &blobs).unwrap();
+        assert_eq!(index["mediaType"], INDEX);
+        let name = index["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
+        let written = std::fs::read_to_string(blobs.dir.join(name)).unwrap();
+        assert_eq!(index["size"], written.len());
+        let written: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(written["manifests"], json!(manifests));
+        std::fs::remove_dir_all(dir).unwrap();
+    }
 
     #[test]
     fn times_are_rfc_3339() {

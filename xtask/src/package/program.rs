@@ -2,6 +2,8 @@
 //! build id in both, or by its name in the program (.gnu_debuglink).
 
 use super::tree;
+use crate::arch::Arch;
+use crate::setup::packaging;
 use crate::step;
 use anyhow::{Context as _, Result, bail};
 use std::fmt;
@@ -14,13 +16,14 @@ pub const AIM: u64 = 20_000_000;
 const MEND: &str = "binutils must be installed, and the program an ELF file that is not stripped";
 
 /// Writes the stripped program and its debug info.
-pub fn split(binary: &Path, stripped: &Path, debug: &Path) -> Result<()> {
-    let mut keep = Command::new("objcopy");
+pub fn split(arch: Arch, binary: &Path, stripped: &Path, debug: &Path) -> Result<()> {
+    let objcopy = packaging::binutils(arch, "objcopy");
+    let mut keep = Command::new(&objcopy);
     // zlib: gdb and the unwinders of Rust's backtraces all read it.
     keep.args(["--only-keep-debug", "--compress-debug-sections=zlib"]).arg(binary).arg(debug);
     step::run("taking the debug info out of the program", &mut keep, MEND)?;
     tree::mode(debug, 0o644)?;
-    let mut strip = Command::new("objcopy");
+    let mut strip = Command::new(&objcopy);
     strip.arg("--strip-all").arg(format!("--add-gnu-debuglink={}", debug.display()));
     step::run("stripping the program", strip.arg(binary).arg(stripped), MEND)?;
     Ok(())
@@ -37,10 +40,12 @@ impl fmt::Display for Version {
 }
 
 /// The newest version of glibc that a symbol of the program asks for: it runs with no older one. None of a static program.
-pub fn glibc(program: &Path) -> Result<Option<Version>> {
-    let output = Command::new("objdump").arg("-T").arg(program).output().context("starting objdump")?;
+pub fn glibc(arch: Arch, program: &Path) -> Result<Option<Version>> {
+    let objdump = packaging::binutils(arch, "objdump");
+    let output = Command::new(&objdump).arg("-T").arg(program).output();
+    let output = output.with_context(|| format!("starting {objdump}"))?;
     if !output.status.success() {
-        bail!("objdump failed: {}", String::from_utf8_lossy(&output.stderr));
+        bail!("{objdump} failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     let symbols = String::from_utf8_lossy(&output.stdout);
     Ok(newest(&symbols))

@@ -36,8 +36,8 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "usr/share/fish/vendor_completions.d/emberscope.fish"),
 ];
 
-/// Lays out all but the program, which makes the completions.
-pub fn lay(root: &Path, program: &Path) -> Result<()> {
+/// Lays out all but the program, which makes the completions; `emulator` runs it where this machine cannot.
+pub fn lay(root: &Path, program: &Path, emulator: Option<&str>) -> Result<()> {
     mode(program, 0o755)?;
     for (from, to) in FILES {
         copy(from, &root.join(to))?;
@@ -49,8 +49,9 @@ pub fn lay(root: &Path, program: &Path) -> Result<()> {
         copy(name, &root.join(DOCUMENTS).join(name))?;
     }
     for (shell, to) in COMPLETIONS {
-        let output = Command::new(program).args(["completions", shell]).output();
-        let output = output.with_context(|| format!("starting {}", program.display()))?;
+        let mut command = Command::new(emulator.map_or(program, Path::new));
+        command.args(emulator.map(|_| program)).args(["completions", shell]);
+        let output = command.output().with_context(|| format!("starting {}", program.display()))?;
         if !output.status.success() {
             bail!("emberscope completions {shell}: {}", String::from_utf8_lossy(&output.stderr));
         }

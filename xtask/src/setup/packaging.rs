@@ -1,6 +1,7 @@
 //! The tools that make packages: cargo-deb, binutils, zstd, xz and dpkg's own. Needed by `package` only.
 
 use super::cargo_tool::CargoTool;
+use crate::arch::Arch;
 use crate::{places, root};
 use anyhow::Result;
 
@@ -28,6 +29,31 @@ const PROGRAMS: [(&str, &str); 6] = [
 pub fn ensure() -> Result<()> {
     programs(&PROGRAMS, "what makes packages")?;
     CARGO_DEB.ensure()
+}
+
+/// Finds or installs what reads and runs programs of an architecture: of this machine's [`ensure`] has it.
+pub fn ensure_for(arch: Arch) -> Result<()> {
+    let Some(emulator) = emulator(arch) else { return Ok(()) };
+    let objcopy = binutils(arch, "objcopy");
+    let package = format!("binutils-{}", arch.gnu().1);
+    programs(
+        &[(&objcopy, &package), (emulator, "qemu-user-static")],
+        &format!("what packages programs for {}", arch.debian()),
+    )
+}
+
+/// A tool of binutils' for files of an architecture.
+pub fn binutils(arch: Arch, tool: &str) -> String {
+    if Arch::own() == Some(arch) { tool.to_owned() } else { format!("{}-{tool}", arch.gnu().0) }
+}
+
+/// What runs programs of an architecture that is not this machine's, its system calls being this machine's.
+pub fn emulator(arch: Arch) -> Option<&'static str> {
+    let emulator = match arch {
+        Arch::X86_64 => "qemu-x86_64-static",
+        Arch::Arm64 => "qemu-aarch64-static",
+    };
+    (Arch::own() != Some(arch)).then_some(emulator)
 }
 
 /// RPM itself, to try its package.
