@@ -2,31 +2,33 @@
 //!
 //! The first byte chooses what the others are: a file as it is; places and bytes that spoil a sound file, which is
 //! looked at itself or packed into another one's .gnu_debugdata; or a section of a sound file: .eh_frame, .debug_frame,
-//! .gnu_debugdata, .gopclntab.
+//! .gnu_debugdata, .gopclntab, the index of .eh_frame, or .eh_frame behind a sound one.
 #![cfg_attr(fuzzing, no_main)]
 
 use emberscope_symbolize::native_names;
-use emberscope_unwind::table::{Image, Table, table_of};
+use emberscope_unwind::table::{Image, Table, part_of, table_of};
 use libfuzzer_sys::fuzz_target;
 use lzma_rust2::{XzOptions, XzWriter};
 use std::fs::File;
 use std::io::Write;
 use std::sync::LazyLock;
 
-/// As the daemon has it.
-const SYMBOL_BYTES: u64 = 20 << 20;
+/// As the daemon has it, and so little that nearly all files' symbols stay where they are.
+const SYMBOL_BYTES: [u64; 2] = [20 << 20, 800];
 /// Where the file's code is, in the file and in memory.
 const CODE: (u64, u64) = (0x1000, 0x40_1000);
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };
-    match choice % 7 {
+    match choice % 9 {
         0 => look(bytes),
         1 => look(&spoilt(bytes)),
         2 => look(&elf(&[(".eh_frame", bytes)])),
         3 => look(&elf(&[(".debug_frame", bytes)])),
         4 => look(&elf(&[(".gnu_debugdata", bytes)])),
         5 => look(&elf(&[(".gopclntab", bytes), (".text", &[0xc3; 64])])),
+        6 => look(&elf(&[(".eh_frame", &frames()), (".eh_frame_hdr", bytes)])),
+        7 => look(&elf(&[(".eh_frame", bytes), (".eh_frame_hdr", &index(FIRST, bytes.len()))])),
         _ => look(&elf(&[(".gnu_debugdata", &packed(&spoilt(bytes)))])),
     }
 });
@@ -44,16 +46,26 @@ fn look(bytes: &[u8]) {
             judge(&table);
         }
     }
+    for part in [0, 15, 16, 17, u32::MAX] {
+        if let Ok(table) = part_of(&file, size, part) {
+            assert!(table.pages() <= 64);
+            judge(&table);
+        }
+    }
     let offsets = [0, CODE.0, CODE.0 + 1, CODE.0 + 63, size, u64::MAX];
-    if let Ok(names) = native_names(&file, &offsets, SYMBOL_BYTES) {
-        assert!(names.iter().flatten().all(|name| name.len() <= 8192));
+    for limit in SYMBOL_BYTES {
+        if let Ok(names) = native_names(&file, &offsets, limit) {
+            assert!(names.iter().flatten().all(|name| name.len() <= 8192));
+        }
     }
 }
 
 /// What the walker leans on.
 fn judge(table: &Table) {
     assert!(table.words() <= 4 << 20 && table.rules.len() <= 4098);
-    assert!(table.index.is_sorted() && table.index.last().is_some_and(|end| *end as usize == table.rows.len()));
+    assert!(
+        table.index.is_sorted() && table.index.last().is_some_and(|end| *end as usize == table.rows.len())
+    );
     let page = |nth: u32| table.page.wrapping_add(u64::from(nth)).wrapping_shl(12);
     let last = table.pages().saturating_sub(1);
     for address in [page(0), page(0) | 0xfff, page(last / 2) | 0x10, page(last), page(last) | 0xfff] {
@@ -67,9 +79,10 @@ fn spoilt(bytes: &[u8]) -> Vec<u8> {
     static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let (names, symbols) = symbols();
         let inner = packed(&elf(&[(".strtab", &names), (".symtab", &symbols)]));
-        let parts: [(&str, &[u8]); 7] = [
+        let parts: [(&str, &[u8]); 8] = [
             (".text", &[0xc3; 64]),
             (".eh_frame", &frames()),
+            (".eh_frame_hdr", &index(FIRST + 64, frames().len())),
             (".debug_frame", &frames()),
             (".strtab", &names),
             (".dynsym", &symbols),
@@ -116,6 +129,17 @@ fn frames() -> Vec<u8> {
     bytes
 }
 
+/// Where the first section is, behind two program headers.
+const FIRST: u64 = 64 + 2 * 56;
+
+/// The index of .eh_frame, which lies at `frames` and has so many bytes, right before it: of one function.
+fn index(frames: u64, bytes: usize) -> Vec<u8> {
+    let at = frames + bytes as u64;
+    let from = |base: u64, to: u64| (to.wrapping_sub(base) as u32).to_le_bytes();
+    let words = [from(at + 4, frames), 1u32.to_le_bytes(), from(at, CODE.1), from(at, frames + 24)];
+    [&[1, 0x1b, 3, 0x3b][..], words.as_flattened()].concat()
+}
+
 /// A file with these sections and a segment of code.
 fn elf(parts: &[(&str, &[u8])]) -> Vec<u8> {
     let mut file = vec![0; 64];
@@ -123,13 +147,22 @@ fn elf(parts: &[(&str, &[u8])]) -> Vec<u8> {
         file[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
     };
     file[..6].copy_from_slice(b"\x7fELF\x02\x01");
-    for (at, value, len) in
-        [(16, 3, 2), (18, 62, 2), (20, 1, 4), (24, CODE.1, 8), (32, 64, 8), (52, 64, 2), (54, 56, 2), (56, 1, 2)]
-    {
+    for (at, value, len) in [
+        (16, 3, 2),
+        (18, 62, 2),
+        (20, 1, 4),
+        (24, CODE.1, 8),
+        (32, 64, 8),
+        (52, 64, 2),
+        (54, 56, 2),
+        (56, 2, 2),
+    ] {
         word(&mut file, at, value, len);
     }
-    file.resize(64 + 56, 0);
-    for (at, value, len) in [(0, 1, 4), (4, 5, 4), (8, CODE.0, 8), (16, CODE.1, 8), (32, 4096, 8), (40, 4096, 8)] {
+    file.resize(FIRST as usize, 0);
+    for (at, value, len) in
+        [(0, 1, 4), (4, 5, 4), (8, CODE.0, 8), (16, CODE.1, 8), (32, 4096, 8), (40, 4096, 8)]
+    {
         word(&mut file, 64 + at, value, len);
     }
     let mut headers = vec![0; 64];
@@ -160,6 +193,12 @@ fn elf(parts: &[(&str, &[u8])]) -> Vec<u8> {
         ];
         for (field, value, len) in fields {
             word(&mut headers, at + field, value, len);
+        }
+        if *name == ".eh_frame_hdr" {
+            let (from, len) = (file.len() as u64, bytes.len() as u64);
+            for (at, value, len) in [(0, 0x6474_e550, 4), (8, from, 8), (16, from, 8), (32, len, 8)] {
+                word(&mut file, 64 + 56 + at, value, len);
+            }
         }
         file.extend(bytes);
     }

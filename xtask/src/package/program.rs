@@ -44,8 +44,12 @@ pub fn glibc(arch: Arch, program: &Path) -> Result<Option<Version>> {
     let objdump = packaging::binutils(arch, "objdump");
     let output = Command::new(&objdump).arg("-T").arg(program).output();
     let output = output.with_context(|| format!("starting {objdump}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("not a dynamic object") {
+        return Ok(None);
+    }
     if !output.status.success() {
-        bail!("{objdump} failed: {}", String::from_utf8_lossy(&output.stderr));
+        bail!("{objdump} failed: {}", said);
     }
     let symbols = String::from_utf8_lossy(&output.stdout);
     Ok(newest(&symbols))

@@ -30,8 +30,11 @@ pub use maps::Maps;
 /// Requests that wait: a node's processes at the start, and some. 40 bytes each, taken at once.
 const MAX_WAITING: usize = 8_192;
 
-/// Pages of code of files in parts that are remembered as told, for a second.
-const MAX_RAN: usize = 16_384;
+/// Pages of code of files in parts of which the teller is told in a second, of one process: a new path through a library has some ten.
+/// A process may return to any address that it likes.
+const MAX_RAN: usize = 256;
+/// Processes of which it is told so in a second.
+const MAX_RUNNING: usize = 256;
 
 /// What the teller is asked or told.
 enum Ask {
@@ -85,7 +88,7 @@ pub struct Tables {
     told: HashSet<Pid>,
     large: Large,
     /// Pages of such code of which the teller was told in this second.
-    ran: HashSet<(Pid, u64)>,
+    ran: HashMap<Pid, HashSet<u64>>,
     counts: Arc<Mutex<TableCounts>>,
     turned_away: u64,
 }
@@ -102,7 +105,7 @@ impl Tables {
             sampled: HashMap::new(),
             told: HashSet::new(),
             large: large.clone(),
-            ran: HashSet::new(),
+            ran: HashMap::new(),
             counts: Arc::clone(&counts),
             turned_away: 0,
         };
@@ -158,9 +161,13 @@ impl Tables {
     /// A process ran code at these addresses: what of it is in a file in parts may have no table yet.
     pub fn ran(&mut self, pid: Pid, addresses: impl Iterator<Item = u64>) {
         let Some(large) = self.large.of(pid) else { return };
+        if self.ran.len() >= MAX_RUNNING && !self.ran.contains_key(&pid) {
+            return;
+        }
+        let told = self.ran.entry(pid).or_default();
         let mut new = Vec::new();
         for address in addresses.filter(|address| large.iter().any(|range| range.contains(address))) {
-            if self.ran.len() < MAX_RAN && self.ran.insert((pid, address >> PAGE_SHIFT)) {
+            if told.len() < MAX_RAN && told.insert(address >> PAGE_SHIFT) {
                 new.push(address);
             }
         }

@@ -254,7 +254,11 @@ impl Natives {
 pub fn names(file: &File, offsets: &[u64], limit: u64) -> Result<Vec<Option<String>>, ElfError> {
     let table = Table::of(Parts::read(file, Path::new("/"), |_| None, limit)?);
     let name = |offset: &u64| {
-        let Named { symbol, mangled, .. } = table.name(*offset)?;
+        let named = match table.large(*offset) {
+            Some((large, address)) => table.in_large(*offset, large.name(file, address).ok()??),
+            None => table.name(*offset),
+        };
+        let Named { symbol, mangled, .. } = named?;
         let shown = if mangled { demangle::demangle(&symbol).0.ok().flatten() } else { None };
         Some(text::bounded(shown.unwrap_or(symbol).as_bytes(), text::MAX_NAME))
             .filter(|name| !name.is_empty())

@@ -190,15 +190,26 @@ enum Read {
 
 /// Reads what is wanted: a part, or a file, of which it tells if it is in parts.
 fn read(file: &File, size: u64, sizes: Sizes, part: Option<u32>) -> Result<Read, TableError> {
+    if let Some(part) = part {
+        return Ok(Read::Part(part_of(file, size, part)?));
+    }
     let bytes = OfFile(file, size);
-    match (Indexed::of(&bytes)?, part) {
-        (Some(indexed), Some(part)) => Ok(Read::Part(indexed.part(&bytes, part)?)),
-        (None, Some(_)) => Err(TableError::Nothing),
-        (Some(indexed), None) if indexed.size() > sizes.whole => {
+    match Indexed::of(&bytes)? {
+        Some(indexed) if indexed.size() > sizes.whole => {
             Ok(Read::InParts(indexed.key(&bytes)?, indexed.image()))
         }
-        (_, None) => Ok(Read::Whole(Image::of_file(file, size, sizes.most)?)),
+        _ => Ok(Read::Whole(Image::of_file(file, size, sizes.most)?)),
     }
+}
+
+/// The table of a part of a file's code: 256 KiB from `part` times as much on, in the file's own address space.
+///
+/// # Errors
+/// [`TableError::Nothing`]: the file has no index of its unwind information, or no function is there. Else as
+/// [`Image::of_file`] and for limits as [`table_of`].
+pub fn part_of(file: &File, size: u64, part: u32) -> Result<Table, TableError> {
+    let bytes = OfFile(file, size);
+    Indexed::of(&bytes)?.ok_or(TableError::Nothing)?.part(&bytes, part)
 }
 
 /// Reads a file and makes its table, or that of a part, or tells that it is large.

@@ -25,7 +25,7 @@ mod vdso;
 
 pub use build::Table;
 pub use disk::{Disk, MAX_BYTES as MAX_DISK_BYTES};
-pub use file::{Found, Inode, Keys, Made, New, Sizes, Stamp, Wanted, make};
+pub use file::{Found, Inode, Keys, Made, New, Sizes, Stamp, Wanted, make, part_of};
 pub use image::Image;
 pub use keeper::{Counts, Held, Keeper, Limits, Missing, Walker, WalkerError};
 
