@@ -52,7 +52,7 @@ def newest_stages(spark, count):
 
 def told(name, stage):
     fact(f"{name}.stage", stage["stageId"])
-    fact(f"{name}.cpu_ns", stage["executorCpuTime"])
+    fact(f"{name}.cpu_ns", stage["executorCpuTime"] + stage["executorDeserializeCpuTime"])
 
 
 def main():

@@ -40,13 +40,13 @@ impl PythonFrameTag {
     }
 }
 
-/// A code object and an instruction in it, in a word: code objects lie at multiples of eight, below 2^47.
+/// A code object and an instruction in it, in a word: code objects lie at multiples of eight, below 2^48 (on arm64; x86-64's end at 2^47).
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PythonPlace(pub u64);
 
 impl PythonPlace {
-    const CODE_BITS: u32 = 44;
+    const CODE_BITS: u32 = 45;
     /// The greatest number of an instruction that has room; one beyond is not told.
     pub const MAX_UNIT: u64 = (1 << (64 - Self::CODE_BITS)) - 2;
 
@@ -227,3 +227,22 @@ const _: () = {
     assert!(size_of::<EvalRange>() == 16);
     assert!(size_of::<PythonLayout>() == 112);
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_any_address_of_either_architecture() {
+        for code in [8, 0x7fff_ffff_fff8, 0xaaaa_bbbb_ccc8, 0xffff_ffff_fff8] {
+            for unit in [0, 1, PythonPlace::MAX_UNIT as i64] {
+                let place = PythonPlace::new(code, unit);
+                assert_eq!((place.code(), place.unit()), (code, Some(unit as u64)));
+            }
+            for unit in [-1, PythonPlace::MAX_UNIT as i64 + 1] {
+                let place = PythonPlace::new(code, unit);
+                assert_eq!((place.code(), place.unit()), (code, None));
+            }
+        }
+    }
+}

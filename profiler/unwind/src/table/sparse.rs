@@ -48,15 +48,15 @@ pub struct Indexed {
 }
 
 impl Indexed {
-    /// Reads the headers of a file of `size` bytes. None: it has no index, or one in another encoding.
+    /// Reads the headers of a file. None: it has no index, or one that is not as linkers write it.
     ///
     /// # Errors
     /// As [`Image::of_file`].
     pub fn of(bytes: &dyn Bytes) -> Result<Option<Self>, TableError> {
         let found = places(bytes)?;
         let Some((frames, header)) = found.eh_frame.zip(found.index) else { return Ok(None) };
-        let head = bytes.part(header.offset, HEAD.min(header.size))?;
-        if head.get(..4) != Some(&ENCODINGS) {
+        let Ok(head) = bytes.part(header.offset, HEAD) else { return Ok(None) };
+        if !head.starts_with(&ENCODINGS) {
             return Ok(None);
         }
         let count = u64::from(u32_at(&head, 8));
