@@ -7,7 +7,7 @@
 use super::eval::{self, Range};
 use super::offsets::KNOWN;
 use super::problem::PythonProblem;
-use super::thread::LibraryFiles;
+use super::thread::{LibraryFiles, glibcs};
 use emberscope_target::ByFile;
 use emberscope_target::elf::{Headers, Segment, Symbol, bias, find_sized_symbols};
 use emberscope_target::maps::{Backing, Mapping};
@@ -54,6 +54,8 @@ impl Files {
 pub struct Interpreter {
     /// The minor version that the file's name tells.
     pub named: Option<u8>,
+    /// Where the process has glibc.
+    pub glibcs: Vec<Mapping>,
     bias: u64,
     facts: Arc<Facts>,
 }
@@ -86,7 +88,7 @@ impl Interpreter {
         let facts = files.0.get(&stat, || read_facts(&file, stat.st_size as u64))?;
         let bias = bias(&facts.segments, mapping)
             .ok_or_else(|| PythonProblem::Elf("its code is mapped from nowhere".to_owned()))?;
-        Ok(Self { named: Some(named), bias, facts })
+        Ok(Self { named: Some(named), glibcs: glibcs(&mappings), bias, facts })
     }
 
     /// Where a symbol is in this process.

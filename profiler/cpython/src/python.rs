@@ -60,7 +60,7 @@ impl Python {
         let table = Offsets::of(minor).filter(|_| KNOWN.contains(&minor));
         let table = table.ok_or(PythonProblem::Version(3, minor))?;
         let offsets = debug_offsets::told(&memory, runtime, minor, table)?;
-        let libraries = Libraries::of(&path, &memory, files.libraries());
+        let libraries = Libraries::of(&path, &interpreter.glibcs, &memory, files.libraries());
         Ok(Self { memory, runtime, code_type, minor, offsets, libraries, eval: interpreter.eval() })
     }
 

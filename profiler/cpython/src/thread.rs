@@ -1,7 +1,7 @@
 //! Where a C library keeps what a thread keeps under a key, by what the library tells debuggers.
 //!
-//! glibc has two numbers for libthread_db in .dynsym (nptl_db/structs.def, db_info.c; 2.17 to 2.42): how many bytes `struct
-//! pthread` has, and where in it `specific` is, which follows the block of the first keys. In: a process's mappings. Out: offsets
+//! glibc has two numbers for libthread_db in .dynsym (nptl_db/structs.def, db_info.c; seen in 2.36): how many bytes `struct
+//! pthread` has, and where in it `specific` is, which follows the block of the first keys. In: the mappings of a process's C library. Out: offsets
 //! from `pthread_self()`. On x86-64 that is the thread pointer; on arm64 the thread pointer is behind the structure (TLS_DTV_AT_TP),
 //! whose size differs from release to release. musl has its own, which are the same in 1.2.
 
@@ -65,16 +65,17 @@ impl Libraries {
     /// Those of a process that nothing is known of.
     pub const UNTOLD: Self = Self { glibc: GLIBC, musl: MUSL };
 
-    /// Of the process in `dir`.
-    pub fn of(dir: &Path, memory: &impl Memory, files: &LibraryFiles) -> Self {
-        let mappings = open::mappings(dir).map(|maps| maps.mappings).unwrap_or_default();
-        // Up to 2.33 threads are another library's.
-        let told = ["libpthread", "libc.so.6", "libc-2"].iter().find_map(|name| {
-            let mapping = mappings.iter().find(|mapping| is_named(mapping, name))?;
-            glibc(dir, mapping, memory, files)
-        });
+    /// Of the process in `dir`, which maps these files of glibc.
+    pub fn of(dir: &Path, glibcs: &[Mapping], memory: &impl Memory, files: &LibraryFiles) -> Self {
+        let told = glibcs.iter().find_map(|mapping| glibc(dir, mapping, memory, files));
         Self { glibc: told.or(GLIBC), ..Self::UNTOLD }
     }
+}
+
+/// The mappings of a process that are of glibc, one of each file of it. Up to 2.33 threads are another library's.
+pub fn glibcs(mappings: &[Mapping]) -> Vec<Mapping> {
+    let first = |name: &&str| mappings.iter().find(|mapping| is_named(mapping, name)).cloned();
+    ["libpthread", "libc.so.6", "libc-2"].iter().filter_map(first).collect()
 }
 
 fn is_named(mapping: &Mapping, prefix: &str) -> bool {
@@ -118,7 +119,7 @@ mod tests {
         let mappings = open::mappings(dir).unwrap().mappings;
         let libc = mappings.iter().find(|mapping| is_named(mapping, "libc.so.6")).unwrap();
         assert_eq!(glibc(dir, libc, &memory, &files), GLIBC);
-        assert_eq!(Libraries::of(dir, &memory, &files), Libraries::UNTOLD);
+        assert_eq!(Libraries::of(dir, &glibcs(&mappings), &memory, &files), Libraries::UNTOLD);
         // A file that tells nothing.
         let other = mappings.iter().find(|mapping| is_named(mapping, "ld-linux")).unwrap();
         assert_eq!(glibc(dir, other, &memory, &files), None);

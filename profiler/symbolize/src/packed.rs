@@ -15,11 +15,63 @@ const PREFIX: &str = "__pfx_";
 /// The symbols, packed.
 #[derive(Debug, Default)]
 pub struct Packed {
-    /// The first address of each block, and where it begins in `bytes`.
-    blocks: Vec<(u64, u32)>,
-    /// Each block, compressed, behind its size before that.
-    bytes: Vec<u8>,
+    /// Each block is compressed, behind its size before that.
+    blocks: Blocks,
     len: usize,
+}
+
+/// Blocks of symbols, in the order of their addresses.
+#[derive(Debug, Default)]
+pub struct Blocks {
+    /// The first address of each, and where it begins in `bytes`.
+    heads: Vec<(u64, u32)>,
+    /// All of them, one behind the other.
+    pub bytes: Vec<u8>,
+}
+
+/// Where an address is.
+pub struct Found<'a> {
+    /// The first address of the block.
+    pub first: u64,
+    /// The block.
+    pub bytes: &'a [u8],
+    /// The first address of the next block; the largest address where there is none.
+    pub after: u64,
+}
+
+impl Blocks {
+    /// What is put into `bytes` from now on is another block, whose first address this is.
+    pub fn begin(&mut self, first: u64) {
+        self.heads.push((first, self.bytes.len() as u32));
+    }
+
+    /// No more comes.
+    pub fn end(&mut self) {
+        self.heads.shrink_to_fit();
+        self.bytes.shrink_to_fit();
+    }
+
+    /// The block that begins last at or before an address.
+    pub fn find(&self, address: u64) -> Option<Found<'_>> {
+        let block = self.heads.partition_point(|(first, _)| *first <= address).checked_sub(1)?;
+        let (first, at) = *self.heads.get(block)?;
+        let (after, end) = self
+            .heads
+            .get(block + 1)
+            .map_or((u64::MAX, self.bytes.len()), |(first, at)| (*first, *at as usize));
+        Some(Found { first, bytes: self.bytes.get(at as usize..end)?, after })
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// Bytes of memory that they take.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity() + self.heads.capacity() * size_of::<(u64, u32)>()
+    }
 }
 
 /// A symbol, unpacked.
@@ -82,8 +134,8 @@ impl Packer {
 
     fn end_block(&mut self) {
         let Block { first, bytes, len, .. } = &mut self.block;
-        self.packed.blocks.push((*first, self.packed.bytes.len() as u32));
-        self.packed.bytes.extend(lz4_flex::block::compress_prepend_size(bytes));
+        self.packed.blocks.begin(*first);
+        self.packed.blocks.bytes.extend(lz4_flex::block::compress_prepend_size(bytes));
         self.packed.len += *len;
         bytes.clear();
         *len = 0;
@@ -99,8 +151,7 @@ impl Packer {
         if self.block.len > 0 {
             self.end_block();
         }
-        self.packed.blocks.shrink_to_fit();
-        self.packed.bytes.shrink_to_fit();
+        self.packed.blocks.end();
         self.packed
     }
 }
@@ -115,12 +166,9 @@ impl Packed {
 
     /// The last symbol that begins at or before `address`.
     pub fn find(&self, address: u64) -> Option<Symbol> {
-        let block = self.blocks.partition_point(|(first, _)| *first <= address).checked_sub(1)?;
-        let (first, at) = *self.blocks.get(block)?;
-        let end = self.blocks.get(block + 1).map_or(self.bytes.len(), |(_, at)| *at as usize);
-        let unpacked = lz4_flex::block::decompress_size_prepended(self.bytes.get(at as usize..end)?).ok()?;
+        let Found { first, bytes, after } = self.blocks.find(address)?;
+        let unpacked = lz4_flex::block::decompress_size_prepended(bytes).ok()?;
         let mut rest = unpacked.as_slice();
-        let after = self.blocks.get(block + 1).map_or(u64::MAX, |(first, _)| *first);
         let (mut start, mut stem, mut found, mut next) = (first, Vec::new(), None, after);
         while !rest.is_empty() {
             start += take(&mut rest)?;
@@ -148,7 +196,7 @@ impl Packed {
 
     /// Bytes of memory that they take.
     pub fn bytes(&self) -> usize {
-        self.bytes.capacity() + self.blocks.capacity() * size_of::<(u64, u32)>()
+        self.blocks.memory()
     }
 }
 

@@ -20,7 +20,6 @@ use crate::setup::packaging;
 use crate::{places, sbom, step};
 use anyhow::{Context as _, Result, ensure};
 use archive::{Tree, ZSTD};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -41,8 +40,13 @@ impl Options {
         if self.arch.is_empty() {
             return Ok(vec![Arch::own().context("the daemon runs on x86-64 and arm64 only")?]);
         }
-        let mut seen = BTreeSet::new();
-        Ok(self.arch.iter().copied().filter(|arch| seen.insert(arch.rust())).collect())
+        let mut each = Vec::new();
+        for arch in &self.arch {
+            if !each.contains(arch) {
+                each.push(*arch);
+            }
+        }
+        Ok(each)
     }
 }
 

@@ -29,22 +29,21 @@ fn read(At { dir, mapping }: At<'_>, naming: Naming, patience: Duration) -> Erra
 }
 
 impl Files {
-    /// Has a name read in its file. None: it is on its way.
+    /// Has a name read in its file, by what [`Natives::naming`] gave for it. None: it is on its way.
     ///
     /// # Errors
     /// [`Turned`], as [`Self::load`]; also where the file cannot be read.
     pub fn name(
         &mut self,
         of: (ModuleId, u64),
+        naming: Naming,
         at: At<'_>,
-        natives: &mut Natives,
-        frames: &mut FrameTable,
+        (natives, frames): (&mut Natives, &mut FrameTable),
     ) -> Result<Option<Arc<Frame>>, Turned> {
         let generation = natives.generation;
         if self.names.iter().any(|name| (name.of, name.generation) == (of, generation)) {
             return Ok(None);
         }
-        let Some(naming) = natives.naming(of.0, of.1) else { return Err(Turned::Failed) };
         if self.names.len() >= MAX_COMING {
             return Err(Turned::Busy);
         }

@@ -2,11 +2,11 @@
 //! name is, which is read when the function runs.
 //!
 //! In: a file whose symbol table does not fit, and where its code is. Out: the symbol of an address, by the rule of
-//! [`super::many`]. Some seven bytes each: libtorch_cpu has 91 MB of symbols in the file, libtensorflow_cc 205, polars 40.
+//! [`super::many`]. Less than ten bytes each: libtorch_cpu has 91 MB of symbols in the file, libtensorflow_cc 205, polars 40.
 //! Only .symtab is read, in pieces, and of the names nothing.
 
 use super::many::{entries, in_order};
-use crate::packed::{put, take};
+use crate::packed::{Blocks, Found, put, take};
 use emberscope_target::elf::{ElfError, Headers, Segment};
 use std::fs::File;
 use std::io;
@@ -24,10 +24,8 @@ const SHORT: u64 = 512;
 /// A file's functions by address.
 #[derive(Debug, Default)]
 pub struct Large {
-    /// The first address of each block, and where it begins in `bytes`.
-    blocks: Vec<(u64, u32)>,
     /// Of each function its distance from the one before, its size, and how far its name is from the other's.
-    bytes: Vec<u8>,
+    blocks: Blocks,
     /// The table of names: offset in the file and bytes.
     strings: (u64, u64),
 }
@@ -56,26 +54,26 @@ impl Large {
         let (mut before, mut len) = ((0, 0), 0);
         in_order(&mut all, |start, symbol| {
             if len % BLOCK == 0 {
-                large.blocks.push((start, large.bytes.len() as u32));
+                large.blocks.begin(start);
                 before = (start, 0);
             }
-            put(&mut large.bytes, start - before.0);
-            put(&mut large.bytes, symbol.size());
-            put(&mut large.bytes, zigzag(i64::from(symbol.name()) - before.1));
+            let bytes = &mut large.blocks.bytes;
+            put(bytes, start - before.0);
+            put(bytes, symbol.size());
+            put(bytes, zigzag(i64::from(symbol.name()) - before.1));
             (before, len) = ((start, i64::from(symbol.name())), len + 1);
-            match large.bytes.len() as u64 {
+            match bytes.len() as u64 {
                 bytes if bytes > limit => Err(ElfError::TooLarge(bytes)),
                 _ => Ok(()),
             }
         })?;
-        large.blocks.shrink_to_fit();
-        large.bytes.shrink_to_fit();
+        large.blocks.end();
         Ok(large)
     }
 
     /// Bytes of memory.
     pub fn bytes(&self) -> u64 {
-        (self.bytes.capacity() + self.blocks.capacity() * size_of::<(u64, u32)>()) as u64
+        self.blocks.memory() as u64
     }
 
     /// The name of an address, and the addresses around it that have it too. `file` is the file, or a copy of it.
@@ -104,13 +102,8 @@ impl Large {
 
     /// The last function that begins at or before an address.
     fn find(&self, address: u64) -> Option<Function> {
-        let block = self.blocks.partition_point(|(first, _)| *first <= address).checked_sub(1)?;
-        let (first, at) = *self.blocks.get(block)?;
-        let after = self.blocks.get(block + 1);
-        let end = after.map_or(self.bytes.len(), |(_, at)| *at as usize);
-        let mut rest = self.bytes.get(at as usize..end)?;
+        let Found { first, bytes: mut rest, after: mut next } = self.blocks.find(address)?;
         let (mut start, mut name, mut found) = (first, 0, None);
-        let mut next = after.map_or(u64::MAX, |(first, _)| *first);
         while !rest.is_empty() {
             start += take(&mut rest)?;
             if start > address {
@@ -178,8 +171,9 @@ mod tests {
         let of = |strings: (u64, u64), bytes: &[u8]| {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(bytes).unwrap();
-            let mut large = Large { blocks: vec![(16, 0)], bytes: Vec::new(), strings };
-            [0, 4, zigzag(1), 4, 0, zigzag(100)].iter().for_each(|word| put(&mut large.bytes, *word));
+            let mut large = Large { strings, ..Large::default() };
+            large.blocks.begin(16);
+            [0, 4, zigzag(1), 4, 0, zigzag(100)].iter().for_each(|word| put(&mut large.blocks.bytes, *word));
             (large, file)
         };
         let (large, file) = of((0, 8), b"\0name\0\0\0");

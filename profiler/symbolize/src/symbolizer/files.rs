@@ -90,9 +90,9 @@ impl Symbolizer {
                 Err(_) => return self.no_name(UnknownReason::FileLate, at.mapping),
             }
         }
-        if self.natives.naming(id, offset).is_some() {
+        if let Some(naming) = self.natives.naming(id, offset) {
             let of = (id, offset);
-            return match self.files.name(of, at, &mut self.natives, &mut self.frames) {
+            return match self.files.name(of, naming, at, (&mut self.natives, &mut self.frames)) {
                 Ok(Some(frame)) => PendingFrame::Named(frame),
                 Ok(None) => in_file(FileSlot::of(Came::Known(id, self.natives.generation)), offset),
                 Err(_) => self.no_name(UnknownReason::FileLate, at.mapping),
@@ -105,8 +105,8 @@ impl Symbolizer {
     pub(super) fn came(&mut self, slot: &FileSlot, offset: u64) -> Arc<Frame> {
         let reason = match slot.get() {
             Some(Came::Known(id, generation)) if generation == self.natives.generation => {
-                let can = !self.natives.wants_file(id) && self.natives.naming(id, offset).is_none();
-                if self.natives.cached(id, offset).is_some() || can {
+                let can = || !self.natives.wants_file(id) && self.natives.naming(id, offset).is_none();
+                if self.natives.cached(id, offset).is_some() || can() {
                     return self.natives.name(id, offset, None, &mut self.frames);
                 }
                 UnknownReason::FileLate

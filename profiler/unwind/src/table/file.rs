@@ -193,12 +193,14 @@ fn read(file: &File, size: u64, sizes: Sizes, part: Option<u32>) -> Result<Read,
     if let Some(part) = part {
         return Ok(Read::Part(part_of(file, size, part)?));
     }
+    match Image::of_file(file, size, sizes.whole.min(sizes.most)) {
+        Err(TableError::Large) => {}
+        image => return image.map(Read::Whole),
+    }
     let bytes = OfFile(file, size);
     match Indexed::of(&bytes)? {
-        Some(indexed) if indexed.size() > sizes.whole => {
-            Ok(Read::InParts(indexed.key(&bytes)?, indexed.image()))
-        }
-        _ => Ok(Read::Whole(Image::of_file(file, size, sizes.most)?)),
+        Some(indexed) => Ok(Read::InParts(indexed.key(&bytes)?, indexed.image())),
+        None => Ok(Read::Whole(Image::of_file(file, size, sizes.most)?)),
     }
 }
 

@@ -182,11 +182,11 @@ pub fn places(bytes: &dyn Bytes) -> Result<Places, TableError> {
 fn read(bytes: &dyn Bytes, most: u64) -> Result<Image, TableError> {
     let Places { segments, eh_frame, debug_frame, .. } = places(bytes)?;
     let found = |section: &Found| -> Result<Section, TableError> {
-        if section.size > MAX_SECTION {
-            return Err(TableError::TooMuch("bytes of unwind information"));
-        }
         if section.size > most {
             return Err(TableError::Large);
+        }
+        if section.size > MAX_SECTION {
+            return Err(TableError::TooMuch("bytes of unwind information"));
         }
         let bytes = bytes.part(section.offset, section.size)?;
         let bytes = if section.packed { unpacked(&bytes, MAX_SECTION)? } else { bytes };

@@ -27,9 +27,9 @@ const ENCODINGS: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
 const MAX_ENTRIES: u64 = 4 << 20;
 /// Functions of a part: one in 16 bytes.
 const MAX_FUNCTIONS: usize = 16_384;
-/// Bytes of an entry, or of the head that entries share; those of the largest libraries have some thousand.
+/// Bytes of an entry, or of the head that entries share.
 const MAX_ENTRY: usize = 64 << 10;
-/// Bytes that are read at once, and how often for one part: 4 MiB. A part has some 40 KB of entries, side by side.
+/// Bytes that are read at once, and how often for one part: 4 MiB. A part of polars has some 20 KB of entries.
 const BLOCK: u64 = 16 << 10;
 const MAX_BLOCKS: usize = 256;
 /// Bytes of the index that are hashed at once.
@@ -66,11 +66,6 @@ impl Indexed {
         let from = header.offset.checked_add(HEAD).ok_or(TableError::Malformed)?;
         let to = from.checked_add(count * ENTRY).ok_or(TableError::Malformed)?;
         Ok(Some(Self { segments: found.segments, frames, index: from..to, base: header.address }))
-    }
-
-    /// Bytes of unwind information.
-    pub fn size(&self) -> u64 {
-        self.frames.size
     }
 
     /// The file without its unwind information.

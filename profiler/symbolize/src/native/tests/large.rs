@@ -32,7 +32,8 @@ fn each_name_is_read_when_its_function_runs() {
     let mut name = |natives: &mut Natives, offset, at: At<'_>| {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(60) {
-            match files.name((id, offset), at, natives, &mut frames) {
+            let naming = natives.naming(id, offset).unwrap();
+            match files.name((id, offset), naming, at, (natives, &mut frames)) {
                 Ok(Some(frame)) => return Some(frame),
                 Err(_) => return None,
                 // On a busy machine it takes longer than is waited for.

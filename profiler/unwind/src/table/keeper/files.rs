@@ -99,7 +99,7 @@ impl<W: Walker> Keeper<W> {
     }
 
     /// Gives the walker a table, after making room.
-    pub(super) fn upload(&mut self, table: &Table, tenant: Tenant) -> Result<State, WalkerError> {
+    fn upload(&mut self, table: &Table, tenant: Tenant) -> Result<State, WalkerError> {
         let Some(address) = self.room(table.words(), tenant)? else {
             self.refuse(tenant);
             return Ok(State::Evicted(Instant::now() + AGAIN));

@@ -3,7 +3,7 @@
 //! Such a file has no table of its own. Each part of its code that ran ([`PART_SHIFT`]) has one, which takes room and goes as
 //! that of a file. The list of a process has a range for each part; between them is code whose table is not there yet.
 
-use super::super::file::{Found, Inode, Made, Wanted};
+use super::super::file::{Found, Inode, Made, New, Wanted};
 use super::super::image::Image;
 use super::super::ranges::{Code, Ranges};
 use super::super::sparse::{PART_SHIFT, part_key};
@@ -51,10 +51,9 @@ impl<W: Walker> Keeper<W> {
         let Some(process) = self.processes.get(&pid) else { return Missing::Nothing };
         let holds = |(mapping, _): &&(Mapping, u64)| (mapping.start..mapping.end).contains(&address);
         let Some((mapping, file)) = process.large.iter().find(holds) else { return Missing::Nothing };
-        let known = self.files.get(file).and_then(|known| match &known.state {
-            State::InParts(parts) => Some((parts, known.segments.address_at(mapping.offset)?)),
-            State::Built { .. } | State::Evicted(_) => None,
-        });
+        let known = self.parts(*file);
+        let known =
+            known.and_then(|(known, parts)| Some((parts, known.segments.address_at(mapping.offset)?)));
         let Some((parts, begin)) = known else { return Missing::Nothing };
         let in_file = begin.saturating_add(address - mapping.start);
         let Some(part) = u32::try_from(in_file >> PART_SHIFT).ok() else { return Missing::Nothing };
@@ -102,22 +101,22 @@ impl<W: Walker> Keeper<W> {
         for (number, part) in parts.range(part_of(from)..=part_of(to)) {
             let begin = (u64::from(*number) << PART_SHIFT).max(from);
             let end = ((u64::from(*number) + 1) << PART_SHIFT).min(to);
-            let at = |address: u64| mapping.start + (address - from);
-            let code = match part {
-                _ if begin >= end => continue,
-                Part::Without(why) => (begin, end, Code::Without(*why)),
-                Part::Made(key) => match self.files.get(key) {
-                    Some(Known { state: State::Built { address, .. }, page, pages, .. }) => {
-                        let begin = begin.max(page << PAGE_SHIFT);
-                        let first = ((begin >> PAGE_SHIFT) - page) as u32;
-                        let pages = pages.saturating_sub(first);
-                        (begin, end, Code::With { file: *key, table: *address, first, pages })
-                    }
-                    _ => continue,
-                },
+            let (begin, code) = match part {
+                Part::Without(why) => (begin, Code::Without(*why)),
+                Part::Made(key) => {
+                    let Some(Known { state: State::Built { address, .. }, page, pages, .. }) =
+                        self.files.get(key)
+                    else {
+                        continue;
+                    };
+                    let begin = begin.max(page << PAGE_SHIFT);
+                    let first = ((begin >> PAGE_SHIFT) - page) as u32;
+                    let pages = pages.saturating_sub(first);
+                    (begin, Code::With { file: *key, table: *address, first, pages })
+                }
             };
-            if code.0 < code.1 {
-                ranges.add(at(code.0), at(code.1), code.2);
+            if begin < end {
+                ranges.add(mapping.start + (begin - from), mapping.start + (end - from), code);
             }
         }
     }
@@ -144,17 +143,12 @@ impl<W: Walker> Keeper<W> {
             Found::Part(table) => {
                 let key = part_key(file, number);
                 self.counts.built += 1;
-                let built =
-                    matches!(self.files.get(&key).map(|known| &known.state), Some(State::Built { .. }));
-                if !built {
-                    let state = self.upload(&table, tenant)?;
-                    let mut known = Known::new(state, inode.path(), Image::default());
-                    (known.page, known.pages, known.ns, known.of) =
-                        (table.page, table.pages(), made.ns, Some(file));
-                    known.users = self.files.get(&key).map_or(0, |known| known.users);
-                    self.files.insert(key, known);
+                let new = New { key, segments: Image::default(), table: *table };
+                let seen = self.put(new, inode.path(), made.ns, tenant)?;
+                if let Some(known) = self.files.get_mut(&key) {
+                    known.of = Some(file);
                 }
-                Part::Made(key)
+                seen.map_or_else(Part::Without, Part::Made)
             }
             // What could not be read in time is wanted again.
             _ if made.stamp.is_none() => return Ok(()),
