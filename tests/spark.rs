@@ -9,6 +9,7 @@ mod kept;
 mod notebook;
 mod page_on_spark;
 mod python_tasks;
+mod servers;
 mod spark_sql;
 mod sql_operators;
 mod waits;

@@ -17,8 +17,15 @@ pub const MAX_BYTES: usize = 256 << 10;
 /// Bytes kept of a value.
 const MAX_VALUE: usize = 512;
 /// The keys whose values are kept.
-const KEYS: [&str; 5] =
-    ["spark.app.name", "spark.emberscope.run", "spark.master", "spark.submit.deployMode", "spark.ui.port"];
+const KEYS: [&str; 7] = [
+    "spark.app.name",
+    "spark.connect.grpc.binding.port",
+    "spark.emberscope.run",
+    "spark.master",
+    "spark.plugins",
+    "spark.submit.deployMode",
+    "spark.ui.port",
+];
 
 /// Values of the keys that identity looks up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

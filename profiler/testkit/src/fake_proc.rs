@@ -4,6 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
+/// Clock ticks that the machine of the recordings had been up when the first of the recorded processes started.
+const RECORDED_UP: u64 = 116_000;
+
 /// A directory that looks like /proc.
 pub struct FakeProc {
     dir: tempfile::TempDir,
@@ -57,7 +60,9 @@ impl FakeProc {
             json[key].as_array().unwrap().iter().map(|w| w.as_str().unwrap().to_owned()).collect()
         };
         let pid = number("pid") as u32;
-        self.process(pid, number("ppid") as u32, &text("comm"), number("start_ticks"))
+        // The machine of the recordings had been up for longer than this one may be: nothing starts after now.
+        let start = number("start_ticks").saturating_sub(RECORDED_UP);
+        self.process(pid, number("ppid") as u32, &text("comm"), start)
             .words(&list("words"))
             .environ(&list("environ"))
             .file("cgroup", (list("cgroup").join("\n") + "\n").as_bytes())

@@ -33,6 +33,6 @@ pub use hdfs::Hdfs;
 pub use java::JavaProgram;
 pub use s3::S3;
 pub use spark::{Job, SparkJob};
-pub use standalone::Standalone;
+pub use standalone::{HistoryServer, Standalone};
 pub use storage::Storage;
 pub use yarn::Yarn;

@@ -1,5 +1,5 @@
 //! A Spark job of tests/jobs: a Python script run by `python` with pyspark from a virtual environment, or
-//! a Java program that the `spark-submit` of the same environment runs.
+//! a Java program or a server of Spark's that the `spark-submit` of the same environment runs.
 //!
 //! The driver is a JVM; `local-cluster[N,CORES,MB]` starts N executor JVMs of their own. All live in one
 //! process group and end with it.
@@ -35,6 +35,8 @@ enum Program {
     Script(PathBuf),
     /// The main class and its sources.
     Java(String, Vec<PathBuf>),
+    /// The main class of a server that Spark brings.
+    Server(String),
 }
 
 /// What to run and how.
@@ -67,6 +69,11 @@ impl SparkJob {
         let sources = classes.iter().map(|class| jobs().join(format!("{class}.java"))).collect();
         let main = classes.first().copied().unwrap_or_default().to_owned();
         Self::of(Program::Java(main, sources), venv, java_home, work_dir)
+    }
+
+    /// A server that is a driver, of a class in Spark's own jars: Spark Connect's, or the one for JDBC.
+    pub fn server(class: &str, venv: &Path, java_home: &Path, work_dir: &Path) -> Self {
+        Self::of(Program::Server(class.to_owned()), venv, java_home, work_dir)
     }
 
     fn of(program: Program, venv: &Path, java_home: &Path, work_dir: &Path) -> Self {
@@ -124,8 +131,7 @@ impl SparkJob {
     /// Runs it on YARN, in client or cluster mode: its executors, and in cluster mode its driver too, on this JDK and with this
     /// Spark's jars, each of 600 MiB.
     pub fn yarn(mut self, cluster: &Yarn, mode: &str) -> Result<Self> {
-        let home = setup::python::spark_home(&self.venv)
-            .with_context(|| format!("no pyspark in {}", self.venv.display()))?;
+        let home = self.home()?;
         self.environment.push(("HADOOP_CONF_DIR".to_owned(), cluster.conf()));
         let java = self.java_home.display().to_string();
         Ok(self
@@ -192,9 +198,15 @@ impl SparkJob {
                 python.env("PYSPARK_SUBMIT_ARGS", format!("{} pyspark-shell", words.join(" ")));
                 Ok((format!("the Spark job {}", script.display()), python))
             }
+            Program::Server(class) => {
+                let home = self.home()?;
+                let mut submit = Command::new(home.join("bin/spark-submit"));
+                submit.args(self.submit_words()).args(["--class", class, "spark-internal"]);
+                submit.args(&self.arguments).env("SPARK_HOME", home);
+                Ok((format!("Spark's server {class}"), submit))
+            }
             Program::Java(main, sources) => {
-                let home = setup::python::spark_home(&self.venv)
-                    .with_context(|| format!("no pyspark in {}", self.venv.display()))?;
+                let home = self.home()?;
                 let jar = spark_java::jar(sources, &home, &self.java_home, &self.work_dir)?;
                 let mut submit = Command::new(home.join("bin/spark-submit"));
                 submit.args(self.submit_words()).args(["--class", main]).arg(jar).args(&self.arguments);
@@ -202,6 +214,12 @@ impl SparkJob {
                 Ok((format!("the Spark job {main}"), submit))
             }
         }
+    }
+
+    /// SPARK_HOME.
+    fn home(&self) -> Result<PathBuf> {
+        let home = setup::python::spark_home(&self.venv);
+        home.with_context(|| format!("no pyspark in {}", self.venv.display()))
     }
 
     fn submit_words(&self) -> Vec<String> {

@@ -11,6 +11,9 @@ use std::process::Command;
 const PY_SPY: &str = "py-spy==0.4.1";
 /// What PySpark's Arrow and pandas functions want: releases that Spark 3.5 and 4.3 both take.
 const PANDAS: [&str; 3] = ["pandas==2.2.3", "pyarrow==18.1.0", "numpy==1.26.4"];
+/// What a client of Spark Connect wants beside [`PANDAS`]: the oldest that Spark 4.3 takes.
+const CONNECT: [&str; 4] =
+    ["grpcio==1.76.0", "grpcio-status==1.76.0", "googleapis-common-protos==1.72.0", "zstandard==0.25.0"];
 /// What runs notebooks without a browser: releases that take all of Spark 3.5's Pythons from 3.9 on.
 const NOTEBOOK: [&str; 2] = ["nbclient==0.10.2", "ipykernel==6.29.5"];
 /// Schemas of the versions 1.25 to 1.37.
@@ -35,6 +38,16 @@ pub fn pandas(venv: &Path) -> Result<PathBuf> {
 /// The same, where it has been fetched.
 pub fn pandas_installed(venv: &Path) -> Option<PathBuf> {
     installed(venv, &PANDAS)
+}
+
+/// A PYTHONPATH with what a client of Spark Connect imports (20 MB) beside pandas.
+pub fn connect(venv: &Path) -> Result<PathBuf> {
+    ensure(minor(venv)?, &CONNECT, None)
+}
+
+/// The same, where it has been fetched.
+pub fn connect_installed(venv: &Path) -> Option<PathBuf> {
+    installed(venv, &CONNECT)
 }
 
 /// A PYTHONPATH with a Jupyter kernel and its client (100 MB) for the Python of one of Spark's environments.

@@ -51,6 +51,9 @@ pub fn ensure() -> Result<()> {
         or_said("pandas for PySpark", packages::pandas(&venv).map(drop));
         or_said("a Jupyter kernel", packages::notebook(&venv).map(drop));
     }
+    if let Some(newest) = python::installed(python::NEWEST_PYSPARK) {
+        or_said("Spark Connect's client", packages::connect(&newest).map(drop));
+    }
     Ok(())
 }
 

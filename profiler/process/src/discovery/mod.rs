@@ -5,18 +5,22 @@
 //! its servlets); it ends when the registry is dropped. [`names`] asks about stages and tasks, on a thread of its
 //! own, and only when somebody wants to know.
 
+mod clients;
 mod driver_at;
 mod names;
+mod question;
 mod rest;
 mod sockets;
 
 use super::identity::DriverAddress;
 use super::procfs::ProcRoot;
+pub use clients::MAX_CLIENTS;
 use driver_at::{Asker, Resolver, listens_there};
 use emberscope_model::ProcessKey;
 #[cfg(debug_assertions)]
 pub use names::fuzzed;
 pub use names::{NamesConfig, NamesCounters, Place, Places, SparkNames, Tells};
+pub use question::{Answer, Candidate, Question, RestApp};
 pub use rest::Server;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -28,102 +32,6 @@ const STUCK: Duration = Duration::from_secs(120);
 pub const MAX_QUESTIONS: usize = 128;
 /// JVMs looked at for one `--driver-url`.
 pub const MAX_CANDIDATES: usize = 64;
-
-/// A process that may be a driver.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// The process, by its pid and start.
-    pub key: ProcessKey,
-    /// Its network namespace, as /proc/PID/ns/net reads.
-    pub netns: String,
-    /// Its user's number: a socket that another user made is not believed to be its own.
-    pub uid: u32,
-}
-
-/// An application as a web server told it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RestApp {
-    /// Application id: `app-20261122081530-0007`, `local-1795334400000`.
-    pub id: String,
-    /// Application name, as the program chose it.
-    pub name: String,
-    /// Spark's user, as the server says.
-    pub user: String,
-}
-
-/// A question that the discovery thread answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
-    /// Who listens where this application's executors were told that their driver is?
-    DriverAt {
-        /// Id of the application.
-        app: String,
-        /// The executor's user's number.
-        uid: u32,
-        /// The executor that says so.
-        teller: ProcessKey,
-        /// Where the executor was told that its driver listens.
-        at: DriverAddress,
-        /// The executor's network namespace.
-        netns: String,
-        /// Processes that may be the driver; at most [`MAX_CANDIDATES`], the likeliest first.
-        candidates: Vec<Candidate>,
-    },
-    /// Which applications does this web server tell of?
-    Rest {
-        /// The process whose web server it is.
-        process: Candidate,
-        /// The kind of server.
-        server: Server,
-        /// Its UI's port, where the process's command line tells.
-        ui_port: Option<u16>,
-    },
-}
-
-/// What came of a [`Question`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// The driver of an application; None when none of the candidates is it.
-    DriverAt {
-        /// Id of the application.
-        app: String,
-        /// The executor that said where.
-        teller: ProcessKey,
-        /// The driver of that application.
-        driver: Option<ProcessKey>,
-    },
-    /// Applications of a web server; empty when it did not say, None when none listens yet.
-    Rest {
-        /// The process that was asked.
-        key: ProcessKey,
-        /// The kind of server.
-        server: Server,
-        /// Applications that the server told of.
-        apps: Option<Vec<RestApp>>,
-    },
-}
-
-impl Question {
-    /// The number of the user whose process the question is about.
-    pub fn uid(&self) -> u32 {
-        match self {
-            Self::DriverAt { uid, .. } => *uid,
-            Self::Rest { process, .. } => process.uid,
-        }
-    }
-
-    /// The answer when nobody said anything.
-    fn unanswered(&self) -> Answer {
-        match self {
-            Self::DriverAt { app, teller, .. } => {
-                Answer::DriverAt { app: app.clone(), teller: *teller, driver: None }
-            }
-            Self::Rest { process, server, .. } => {
-                Answer::Rest { key: process.key, server: *server, apps: Some(Vec::new()) }
-            }
-        }
-    }
-}
 
 /// The thread and the two channels.
 #[derive(Debug)]
@@ -193,6 +101,10 @@ impl Worker {
                 let apps = if reachable { ask() } else { Some(Vec::new()) };
                 Answer::Rest { key: process.key, server: *server, apps }
             }
+            Question::Clients { server, port, candidates } => {
+                let clients = clients::connected(&self.root, server, *port, candidates);
+                Answer::Clients { server: server.key, clients: Some(clients) }
+            }
         }
     }
 
@@ -214,9 +126,13 @@ impl Worker {
 /// Where a process listens; nowhere when its pid is another's by now.
 fn listens_at(root: &ProcRoot, process: &Candidate) -> Vec<SocketAddr> {
     let found = sockets::listening(root, process.key.pid, process.uid);
-    let same = super::stat::read_stat(root, process.key.pid)
-        .is_ok_and(|stat| stat.start_ticks == process.key.start_ticks);
-    if same { found } else { Vec::new() }
+    if same_process(root, process) { found } else { Vec::new() }
+}
+
+/// Whether a pid is still the process that it was: what was read before is that one's.
+fn same_process(root: &ProcRoot, process: &Candidate) -> bool {
+    let stat = super::stat::read_stat(root, process.key.pid);
+    stat.is_ok_and(|stat| stat.start_ticks == process.key.start_ticks)
 }
 
 /// The daemon's own network namespace; empty when it cannot be read.

@@ -1,7 +1,7 @@
-//! The listening TCP sockets of a process, in its own network namespace.
+//! The TCP sockets of a process, in its own network namespace: where it listens, and its connections.
 //!
 //! In: /proc/PID/net/tcp and tcp6 (listening sockets come first there, net/ipv4/tcp_ipv4.c) and the
-//! socket inodes of /proc/PID/fd. Out: addresses and ports that this process, and no other, listens on, with
+//! socket inodes of /proc/PID/fd. Out, of those that listen: addresses and ports that this process, and no other, listens on, with
 //! sockets that its own user made (or root, which hands them on at start). Where a socket of another process
 //! could answer in its place, at the same port of an address that is asked, the address is left out.
 
@@ -17,6 +17,31 @@ pub const MAX_LISTENING: usize = 256;
 
 /// State of a listening socket in the tables (TCP_LISTEN, include/net/tcp_states.h).
 const LISTEN: &str = "0A";
+/// State of a connection (TCP_ESTABLISHED).
+const ESTABLISHED: &str = "01";
+
+/// A connection, as the network namespace of one of its ends has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// The address of this end.
+    pub local: SocketAddr,
+    /// The address of the other.
+    pub remote: SocketAddr,
+    /// This end's socket; 0 while nobody has accepted it.
+    pub inode: u64,
+}
+
+/// The connections of the network namespace of a process, as far as [`MAX_TABLE`] bytes reach.
+pub fn connections(root: &ProcRoot, pid: Pid) -> Vec<Connection> {
+    let of_table = |table: String| table.lines().skip(1).filter_map(connection).collect::<Vec<_>>();
+    tables(root, pid).flat_map(of_table).collect()
+}
+
+/// The two tables of a process's network namespace.
+fn tables(root: &ProcRoot, pid: Pid) -> impl Iterator<Item = String> {
+    let table = move |name| root.read(pid, name, MAX_TABLE).unwrap_or_default();
+    ["net/tcp", "net/tcp6"].into_iter().map(move |name| String::from_utf8_lossy(&table(name)).into_owned())
+}
 
 /// A listening socket, of one line of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +56,8 @@ pub fn listening(root: &ProcRoot, pid: Pid, uid: u32) -> Vec<SocketAddr> {
     let Ok(inodes) = root.socket_inodes(pid) else { return Vec::new() };
     let own: HashSet<u64> = inodes.into_iter().collect();
     let mut all = Vec::new();
-    for table in ["net/tcp", "net/tcp6"] {
-        let bytes = root.read(pid, table, MAX_TABLE).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        all.extend(text.lines().skip(1).map_while(listening_line).flatten());
+    for table in tables(root, pid) {
+        all.extend(table.lines().skip(1).map_while(listening_line).flatten());
     }
     let mine = |l: &&Listener| own.contains(&l.inode) && (l.uid == uid || l.uid == 0);
     // A more specific address goes before a wildcard: who asks at the one may meet another process.
@@ -60,15 +83,34 @@ fn listening_line(line: &str) -> Option<Option<Listener>> {
 
 /// A line, if it is a listening socket's.
 fn listener(line: &str) -> Option<Listener> {
-    let mut fields = line.split_ascii_whitespace();
-    let local = fields.nth(1)?;
-    if fields.nth(1)? != LISTEN {
-        return None;
+    let line = Line::of(line).filter(|line| line.state == LISTEN)?;
+    Some(Listener { at: address(line.local)?, uid: line.uid, inode: line.inode })
+}
+
+/// A line, if it is a connection's.
+fn connection(line: &str) -> Option<Connection> {
+    let line = Line::of(line).filter(|line| line.state == ESTABLISHED)?;
+    Some(Connection { local: address(line.local)?, remote: address(line.remote)?, inode: line.inode })
+}
+
+/// The fields of a line that are looked at.
+struct Line<'a> {
+    local: &'a str,
+    remote: &'a str,
+    state: &'a str,
+    uid: u32,
+    inode: u64,
+}
+
+impl<'a> Line<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let mut fields = line.split_ascii_whitespace();
+        let (local, remote, state) = (fields.nth(1)?, fields.next()?, fields.next()?);
+        // After the state: queues, timer, retransmits, uid, timeout, inode.
+        let uid = fields.nth(3)?.parse().ok()?;
+        let inode = fields.nth(1)?.parse().ok()?;
+        Some(Self { local, remote, state, uid, inode })
     }
-    // After the state: queues, timer, retransmits, uid, timeout, inode.
-    let uid = fields.nth(3)?.parse().ok()?;
-    let inode = fields.nth(1)?.parse().ok()?;
-    Some(Listener { at: address(local)?, uid, inode })
 }
 
 /// `0100007F:0FC8`: the address as native 32-bit words in hexadecimal, the port in its usual order.
@@ -134,6 +176,15 @@ mod tests {
         process.file("net/tcp", format!("head\n{shadow}").as_bytes());
         let left = listening(&fake.root(), 5, 1000);
         assert_eq!(left.iter().map(SocketAddr::port).collect::<Vec<_>>(), [42185]);
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn connections_have_two_ends() {
+        let fake = FakeProc::new();
+        fake.process(5, 1, "java", 100).file("net/tcp6", TCP6.as_bytes());
+        let (local, remote) = ("127.0.0.1:43695".parse().unwrap(), "127.0.0.1:49374".parse().unwrap());
+        assert_eq!(connections(&fake.root(), 5), [Connection { local, remote, inode: 33 }]);
     }
 
     #[test]

@@ -5,11 +5,13 @@ use crate::text::clean;
 
 /// The words of the form `key=value` whose value is kept (`-Dkey=value` and `--key=value` too): the closed list of
 /// what identity looks up. Values of any other key are dropped where they are read.
-const KEPT_VALUES: [&str; 21] = [
+const KEPT_VALUES: [&str; 23] = [
     "spark.app.name",
+    "spark.connect.grpc.binding.port",
     "spark.emberscope.run",
     "spark.history.ui.port",
     "spark.master",
+    "spark.plugins",
     "spark.submit.deployMode",
     "spark.ui.port",
     "--app-id",

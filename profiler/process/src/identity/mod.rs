@@ -5,6 +5,7 @@
 //! an executor's parent is a Worker or a driver) comes from its parent's identity, in `family`; what no
 //! command line tells (a driver's application id) from `discovery`.
 
+mod connect;
 mod family;
 mod kubernetes;
 mod local;
@@ -117,6 +118,8 @@ pub struct Identity {
     pub driver_at: Option<DriverAddress>,
     /// A driver's or Worker's own UI port, when its command line tells.
     pub ui_port: Option<u16>,
+    /// A driver's that serves Spark Connect: the port that its clients connect to.
+    pub connect_port: Option<u16>,
     /// The process has run no program since it was forked.
     pub forked: bool,
     /// A driver JVM whose user program is the Python process that started it.
@@ -147,6 +150,7 @@ impl Identity {
             python: None,
             driver_at: None,
             ui_port: None,
+            connect_port: None,
             forked: false,
             python_parent: false,
         }

@@ -1,7 +1,7 @@
 //! Spark's JVMs by their main class, whatever the deployment; then the deployment's own file.
 
 use super::{
-    DriverAddress, Identity, bounded, kubernetes, local, local_cluster, plain_name, standalone, yarn,
+    DriverAddress, Identity, bounded, connect, kubernetes, local, local_cluster, plain_name, standalone, yarn,
 };
 use crate::environ::EnvName;
 use crate::facts::ProcessFacts;
@@ -67,7 +67,7 @@ fn submit(identity: &mut Identity, java: &JavaCommand<'_>, facts: &ProcessFacts,
         .get("--deploy-mode")
         .or_else(|| submit.conf("spark.submit.deployMode"))
         .or_else(|| file("spark.submit.deployMode"));
-    if asks || mode == Some("cluster") {
+    if asks || mode == Some("cluster") || connect::is_client(&submit) {
         return;
     }
     identity.role = Role::Driver;
@@ -76,6 +76,7 @@ fn submit(identity: &mut Identity, java: &JavaCommand<'_>, facts: &ProcessFacts,
     identity.app_name = name(&submit, file("spark.app.name")).map(plain_name);
     let port = submit.conf("spark.ui.port").or_else(|| file("spark.ui.port"));
     identity.ui_port = port.and_then(|p| p.parse().ok()).filter(|p| *p != 0);
+    identity.connect_port = connect::port(&submit, facts);
     let master = submit
         .get("--master")
         .or_else(|| submit.conf("spark.master"))

@@ -12,7 +12,7 @@
 use super::Registry;
 use super::entry::{Entry, Told};
 use super::turn::Turn;
-use crate::discovery::{Answer, Candidate, Question, RestApp, Server};
+use crate::discovery::{Answer, Question, RestApp, Server};
 use crate::identity::DriverAddress;
 use emberscope_model::{Deploy, ProcessKey, Role};
 use std::collections::{HashMap, HashSet};
@@ -88,6 +88,7 @@ impl Registry {
             match answer {
                 Answer::DriverAt { app, teller, driver } => self.take_driver(app, teller, driver),
                 Answer::Rest { key, server, apps } => self.take_rest(key, server, apps.as_deref()),
+                Answer::Clients { server, clients } => self.take_clients(server, clients.as_deref()),
             }
         }
     }
@@ -217,7 +218,7 @@ impl Registry {
                 _ => return None,
             };
             let due = self.asks.servers.get(key).is_none_or(|turn| turn.due(now));
-            let process = Candidate { key: *key, netns: e.netns.clone(), uid: e.process.uid };
+            let process = e.candidate();
             due.then_some((Question::Rest { process, server, ui_port: e.own.ui_port }, Asked::Server(*key)))
         });
         servers.collect()
@@ -285,7 +286,7 @@ enum Asked {
 }
 
 /// How long ago a process began; its start is in ticks since boot (proc_pid_stat(5)).
-fn age(key: ProcessKey) -> Duration {
+pub(super) fn age(key: ProcessKey) -> Duration {
     let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let up = Duration::new(u64::try_from(up.tv_sec).unwrap_or(0), 0);
     let began = key.start_ticks / rustix::param::clock_ticks_per_second().max(1);

@@ -14,10 +14,7 @@ impl Registry {
         let mut candidates: Vec<((bool, bool), Candidate)> = live
             .filter(|e| e.own.runtime == Runtime::Java && e.own.app.is_none() && !self.is_fork(e))
             .filter(|e| matches!(e.own.role, Role::Driver | Role::Other) && e.own.deploy != Deploy::Local)
-            .map(|e| {
-                let candidate = Candidate { key: e.process.key, netns: e.netns.clone(), uid: e.process.uid };
-                ((e.process.uid != uid, e.own.role != Role::Driver), candidate)
-            })
+            .map(|e| ((e.process.uid != uid, e.own.role != Role::Driver), e.candidate()))
             .collect();
         candidates.sort_by_key(|(rank, candidate)| (*rank, candidate.key));
         candidates.truncate(MAX_CANDIDATES);

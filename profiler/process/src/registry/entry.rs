@@ -1,7 +1,9 @@
 //! What the registry keeps of one process, and what it counts.
 
 use super::RegistryConfig;
+use super::clients::ClientOf;
 use super::late::Late;
+use crate::discovery::Candidate;
 use crate::facts::ProcessFacts;
 use crate::identity::{Identity, PythonSide, Runtime};
 use crate::labels;
@@ -104,6 +106,8 @@ pub(super) struct Entry {
     /// What it is with what parents and discovery added.
     pub settled: Box<Identity>,
     pub told: Option<Told>,
+    /// Of which driver the process is, or was, a client.
+    pub client_of: Option<ClientOf>,
     pub parent: Option<ProcessKey>,
     pub netns: String,
     /// The tick of its last sample.
@@ -171,6 +175,7 @@ impl Entry {
             own: Box::new(own),
             settled: Box::new(settled),
             told: None,
+            client_of: None,
             parent: None,
             netns: String::new(),
             last_used: 0,
@@ -183,6 +188,11 @@ impl Entry {
             looked: 0,
             judged: false,
         }
+    }
+
+    /// Where the process's sockets are, for discovery.
+    pub fn candidate(&self) -> Candidate {
+        Candidate { key: self.process.key, netns: self.netns.clone(), uid: self.process.uid }
     }
 
     /// The process ended; the first time counts.

@@ -162,6 +162,7 @@ impl Registry {
         self.take_answers();
         let relabels = if std::mem::take(&mut self.dirty) { self.settle_all() } else { Vec::new() };
         self.ask();
+        self.look_for_clients();
         self.publish_places();
         self.counters.relabels += relabels.len() as u64;
         relabels

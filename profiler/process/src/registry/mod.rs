@@ -8,6 +8,7 @@
 mod asks;
 mod candidates;
 mod claims;
+mod clients;
 mod config;
 mod entry;
 mod events;
@@ -30,6 +31,7 @@ use super::procfs::ProcRoot;
 use super::users::Users;
 use asks::Asks;
 use claims::Claims;
+use clients::Clients;
 use emberscope_model::{Excess, FastMap, LabelSet, Pid, ProcessKey, Refusals, Role, RuntimeId};
 use entry::Entry;
 use events::{Forks, Pending};
@@ -63,6 +65,7 @@ pub struct Registry {
     pending: Pending,
     asks: Asks,
     claims: Claims,
+    clients: Clients,
     discovery: Discovery,
     places: Places,
     /// Something changed that may change others' labels.
@@ -95,6 +98,7 @@ impl Registry {
             pending: Pending::default(),
             asks: Asks::default(),
             claims: Claims::default(),
+            clients: Clients::default(),
             places: Places::default(),
             dirty: false,
             tick: 0,

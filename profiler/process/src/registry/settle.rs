@@ -58,7 +58,9 @@ impl Registry {
             // One that never was the former's is put right.
             let same_app =
                 was.app.is_none() || was.app == entry.settled.app || self.claims.disowns(key).is_some();
-            if same_app && from != entry.process.labels {
+            // What a client had done for long before it connected is its own.
+            let of_its_own = was.app.is_none() && entry.client_of.is_some_and(|of| of.late);
+            if same_app && !of_its_own && from != entry.process.labels {
                 relabels.push(Relabel { key, from, to: entry.process.labels.clone() });
             }
         }
@@ -81,7 +83,8 @@ impl Registry {
         // Whoever told (a parent, a driver that ended) may be forgotten by now; what was told stays.
         let orphan = entry.parent.is_some() && parent.is_none() && settled.role != Role::Driver;
         let lost = settled.app.is_none() && entry.settled.app.is_some();
-        if (orphan || lost) && disowned.is_none() {
+        let left = entry.client_of.is_some_and(|of| of.left);
+        if (orphan || lost) && disowned.is_none() && !left {
             settled = Identity::clone(&entry.settled);
         }
         let known = settled.app.as_ref().and_then(|app| names.get(app));
@@ -97,7 +100,7 @@ impl Registry {
         settled
     }
 
-    /// Drivers by the Python process that started them.
+    /// Drivers by the Python process that started them, or that they serve.
     fn adopted(&self) -> HashMap<ProcessKey, Identity> {
         let drivers = self.entries.values().filter(|e| e.settled.python_parent && e.settled.is_driver_jvm());
         let pairs = drivers.filter_map(|driver| {
@@ -110,7 +113,15 @@ impl Registry {
         // A notebook may have had several JVMs: the one that lives, the newest.
         let mut pairs: Vec<_> = pairs.collect();
         pairs.sort_by_key(|(_, exited, key, _)| (!exited, key.start_ticks));
-        pairs.into_iter().map(|(parent, _, _, driver)| (parent, driver)).collect()
+        let mut drivers: HashMap<_, _> =
+            pairs.into_iter().map(|(parent, _, _, driver)| (parent, driver)).collect();
+        let clients = self.entries.iter().filter_map(|(key, e)| Some((key, e.client_of?)));
+        for (key, of) in clients.filter(|(_, of)| !of.left) {
+            if let Some(server) = self.entries.get(&of.server) {
+                drivers.entry(*key).or_insert_with(|| Identity::clone(&server.settled));
+            }
+        }
+        drivers
     }
 
     /// Names by application: what web servers told of their own, then what drivers' command lines say, or is sure.

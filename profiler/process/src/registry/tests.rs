@@ -7,6 +7,7 @@ use emberscope_model::{Deploy, LabelKey, RawTask, TaskEvent};
 use std::time::{Duration, Instant};
 
 mod asks;
+mod clients;
 mod execs;
 mod late;
 mod limits;

@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result};
 pub fn rows(bench: &Bench) -> Result<Vec<Row>> {
     println!("== attempts, on a standalone cluster of two hosts");
     let (begun, work) = ((now(), procfs::machine()?), bench.work.join("attempts"));
-    let cluster = Standalone::start(&bench.kit, &["127.0.0.1", "127.0.0.2"], &bench.work.join("cluster"))?;
+    let cluster = Standalone::start(&bench.kit, &["127.0.0.1", "127.0.0.2"], 1, &bench.work.join("cluster"))?;
     let mut job = SparkJob::java(&TASK_JOBS, &bench.kit.venv, &bench.kit.jdk.home, &work)
         .master(cluster.url())
         .java_options(NOT_INLINED)

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Ticks until the labels of a process are as wanted, at most ten seconds.
-fn tick_until(registry: &mut Registry, done: impl Fn(&mut Registry) -> bool) -> Vec<Relabel> {
+pub(super) fn tick_until(registry: &mut Registry, done: impl Fn(&mut Registry) -> bool) -> Vec<Relabel> {
     let start = Instant::now();
     let mut relabels = Vec::new();
     while start.elapsed() < Duration::from_secs(10) {
