@@ -4,48 +4,26 @@
 use anyhow::{Context as _, Result, ensure};
 use emberscope_target::elf::Headers;
 use emberscope_tests::{Here, Running, skip};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use xtask::launch::large::{library, name};
 
-/// Functions of the library, 512 bytes of code each: 15 MB.
-const FUNCTIONS: usize = 30_000;
-/// Bytes of a name, which is there twice: for the linker and for debuggers.
-const NAME: usize = 380;
 /// Calls of the chain, each to a function that is 0.7 MB further: no two are in one part.
 const CALLS: usize = 20;
 const STEP: usize = 1_400;
 
 const MAIN: &str = "void large(void);\nint main(void) { for (;;) large(); }\n";
 
-fn name(function: usize) -> String {
-    format!("function_{function:06}_{}", "n".repeat(NAME - 16))
-}
-
-/// Functions that use the frame pointer for something else: without their tables nothing leads to their callers.
-fn source() -> Result<String> {
-    let mut text = String::from(".text\n");
-    for function in 0..FUNCTIONS {
-        let name = name(function);
-        let called = (function % STEP == 0 && function / STEP < CALLS).then(|| name_of_next(function));
-        writeln!(text, ".balign 512\n.globl {name}\n.type {name}, @function\n{name}:\n.cfi_startproc")?;
-        writeln!(text, "pushq %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6, -16\nmovl $7, %ebp")?;
-        writeln!(text, "subq $24, %rsp\n.cfi_def_cfa_offset 40\nsubq $40, %rsp\n.cfi_def_cfa_offset 80")?;
-        // As much unwind information as a function of some length has.
-        writeln!(text, ".rept 40\nnop\n.cfi_remember_state\n.cfi_restore_state\n.endr")?;
-        match called {
-            Some(Some(next)) => writeln!(text, "call {next}")?,
-            Some(None) => writeln!(text, "movl $10000000, %eax\n1: decl %eax\njnz 1b")?,
-            None => writeln!(text, "nop")?,
-        }
-        writeln!(text, "addq $40, %rsp\n.cfi_def_cfa_offset 40\naddq $24, %rsp\n.cfi_def_cfa_offset 16")?;
-        writeln!(text, "popq %rbp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size {name}, .-{name}")?;
+/// What a function of the library does: those of the chain call the next, and the last one works.
+fn body(function: usize) -> String {
+    let in_chain = function.is_multiple_of(STEP) && function / STEP < CALLS;
+    match in_chain.then(|| name_of_next(function)) {
+        Some(Some(next)) => format!("call {next}"),
+        Some(None) => "movl $10000000, %eax\n1: decl %eax\njnz 1b".to_owned(),
+        None => "nop".to_owned(),
     }
-    writeln!(text, ".globl large\nlarge:\n.cfi_startproc\njmp {}\n.cfi_endproc", name(0))?;
-    writeln!(text, ".section .note.GNU-stack,\"\",@progbits")?;
-    Ok(text)
 }
 
 fn name_of_next(function: usize) -> Option<String> {
@@ -68,11 +46,10 @@ fn a_large_library_is_walked_and_named_where_it_runs() -> Result<()> {
         return Ok(());
     }
     let dir = tempfile::tempdir()?;
-    std::fs::write(dir.path().join("large.s"), source()?)?;
+    let library = library(dir.path(), 0, body)?;
     std::fs::write(dir.path().join("p.c"), MAIN)?;
-    run("cc", &["-shared", "-nostdlib", "-Wl,-Bsymbolic", "-o", "liblarge.so", "large.s"], dir.path())?;
     run("cc", &["-O1", "-o", "p", "p.c", "-L.", "-llarge", "-Wl,-rpath,$ORIGIN"], dir.path())?;
-    let file = File::open(dir.path().join("liblarge.so"))?;
+    let file = File::open(library)?;
     let headers = Headers::read(&file, file.metadata()?.len())?;
     let symbols = headers.symbol_tables().iter().map(|table| table.symbols.1 + table.strings.1).sum::<u64>();
     ensure!(symbols > 20 << 20, "{symbols} bytes of symbols are no large library's");

@@ -16,6 +16,9 @@ pub const ARCH: Arch = Arch {
     signs_returns: true,
     tables: true,
     vdso: Some(vdso),
+    // Compilers keep frame records unless they are told otherwise.
+    code: None,
+    functions: None,
     // `uw` begins with `tp_value` (arch/arm64/include/asm/processor.h). It is what the thread had when it was last
     // switched to or made: the main thread, which sets it later, is told by `start_stack`.
     thread_pointer: "uw",

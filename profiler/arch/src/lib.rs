@@ -9,6 +9,7 @@ mod row;
 mod x86_64;
 
 use profiler_ebpf::UnwindRule;
+use std::ops::Range;
 
 pub use row::{Cfa, Place, Row};
 
@@ -31,12 +32,36 @@ pub struct Arch {
     /// The rows of the vdso, from its code: offsets from the code's first byte, in order, from which rules hold. None: the
     /// vdso has unwind information.
     pub vdso: Option<VdsoRows>,
+    /// The rows of functions that have no unwind information, from their code. None: they are walked by frame pointers.
+    pub code: Option<CodeRows>,
+    /// The functions that are found in code, where there is no unwind information to tell. None: none are.
+    pub functions: Option<CodeFunctions>,
     /// The field of `thread_struct` that is the thread's pointer to its TLS, or begins with it.
     pub thread_pointer: &'static str,
 }
 
 /// Rows of a vdso, made from the bytes of its code.
 pub type VdsoRows = fn(&[u8]) -> Vec<(u64, UnwindRule)>;
+
+/// Rows of a file's code: addresses from which they hold, in order.
+pub type CodeRows = fn(&Code<'_>) -> Vec<(u64, UnwindRule)>;
+
+/// Where functions of a file's code begin and end, by address, apart from each other.
+pub type CodeFunctions = fn(&Code<'_>) -> Vec<Range<u64>>;
+
+/// A file's code, in the file's own address space.
+pub struct Code<'a> {
+    /// Address of the first byte.
+    pub address: u64,
+    /// The code.
+    pub bytes: &'a [u8],
+    /// Where functions begin, as far as the file tells.
+    pub entries: &'a [u64],
+    /// Where functions may begin: addresses that the file keeps.
+    pub pointers: &'a [u64],
+    /// A number of so many bytes, at most eight, at an address of the file's constants.
+    pub constant: &'a dyn Fn(u64, usize) -> Option<u64>,
+}
 
 /// DWARF's numbers of the registers that the walker follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

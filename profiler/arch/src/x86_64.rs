@@ -3,6 +3,8 @@
 //! Expressions are known by their bytes: those that compilers and linkers write (jump tables, aligned stacks, signal
 //! frames).
 
+mod code;
+
 use super::row::based;
 use super::{Arch, Cfa, Columns, Place, Row};
 use profiler_ebpf::{CfaRule, FpRule, ReturnRule, UnwindRule};
@@ -16,6 +18,8 @@ pub const ARCH: Arch = Arch {
     signs_returns: false,
     tables: true,
     vdso: None,
+    code: Some(code::rows),
+    functions: Some(code::functions),
     thread_pointer: "fsbase",
 };
 

@@ -12,6 +12,7 @@ pub mod gs;
 mod hadoop;
 pub mod hdfs;
 pub mod java;
+pub mod large;
 pub mod pauses;
 pub mod port;
 pub mod s3;

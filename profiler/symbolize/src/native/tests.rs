@@ -206,10 +206,15 @@ fn a_stripped_program_of_go_names_its_functions() {
         let (whole, stripped) = (table(&dir.join("whole")), table(&dir.join("stripped")));
         let all = functions(&dir.join("whole"));
         // The same code: what was stripped lies elsewhere.
-        let mut same = 0;
+        let (mut asked, mut same) = (0, 0);
         for (_, address) in
-            all.iter().filter(|(name, _)| name.starts_with("main.") || name.starts_with("runtime."))
+            // `runtime.etext` is the code's end, which may be the segment's.
+            all
+                .iter()
+                .filter(|(name, _)| name.starts_with("main.") || name.starts_with("runtime."))
+                .filter(|(name, _)| name != "runtime.etext")
         {
+            asked += 1;
             let at = offset(&dir.join("whole"), *address);
             if let Some(found) = stripped.name(at).map(|found| found.symbol) {
                 let name = whole.name(at).map(|found| found.symbol).unwrap_or_default();
@@ -217,7 +222,8 @@ fn a_stripped_program_of_go_names_its_functions() {
                 same += 1;
             }
         }
-        assert!(same > 1000, "{flags:?}: {same} of {}", all.len());
+        // How many there are differs from Go to Go.
+        assert!(asked > 500 && same * 100 >= asked * 98, "{flags:?}: {same} of {asked}");
     }
 }
 

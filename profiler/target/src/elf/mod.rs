@@ -3,6 +3,7 @@
 //! Nothing that they say is believed: sizes and places are checked against the file's. Layout: elf(5), 64 bits,
 //! little endian.
 
+mod code_image;
 mod image;
 mod place;
 mod symbols;
@@ -11,6 +12,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+pub use code_image::CodeImage;
 pub use image::{Image, memory_file};
 pub use place::{bias, file_offset};
 pub use symbols::{

@@ -13,7 +13,7 @@ const PIECE: usize = 64 << 10;
 const MAX_NAME: usize = 256;
 /// Largest table that is read: a libjvm with all debug builds' symbols has 40 MB of names.
 const MAX_TABLE: u64 = 128 << 20;
-const ENTRY: usize = 24;
+pub const ENTRY: usize = 24;
 const STT_FUNC: u8 = 2;
 const STT_GNU_IFUNC: u8 = 10;
 

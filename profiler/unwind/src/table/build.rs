@@ -72,18 +72,14 @@ impl Table {
 /// As [`Image::code`]. [`TableError::TooMuch`]: there are more pages of code or rows than the limits.
 pub fn of_rows(image: &Image, rows: &[(u64, UnwindRule)]) -> Result<Table, TableError> {
     let mut paged = Paged::of(image.code()?)?;
-    let mut rules = vec![UnwindRule::UNSUPPORTED, UnwindRule::GAP];
+    let mut rules = Rules::new();
     for (at, rule) in rows {
-        let number = rules.iter().position(|known| known == rule).unwrap_or_else(|| {
-            rules.push(*rule);
-            rules.len() - 1
-        });
-        paged.put(*at, number as u32);
+        paged.put(*at, u32::from(rules.number(*rule)));
         paged.within(MAX_WORDS)?;
     }
     paged.finish();
     let (page, read) = (paged.page, rows.len());
-    Ok(Table { page, index: paged.index, rows: paged.rows, rules, read, functions: 0 })
+    Ok(Table { page, index: paged.index, rows: paged.rows, rules: rules.rules, read, functions: 0 })
 }
 
 /// Reads an image's rules and puts them in pages.

@@ -264,7 +264,7 @@ fn of_image(image: Image, disk: Option<&Disk>, loaded: &mut bool) -> Result<Foun
 
 /// The image, without its unwind information.
 pub(super) fn without_bytes(image: Image) -> Image {
-    Image { frames: Section::default(), ..image }
+    Image { frames: Section::default(), plain: None, ..image }
 }
 
 fn refused(wanted: &Wanted, error: &TableError) -> Found {

@@ -7,7 +7,8 @@
 
 use super::TableError;
 use super::elf::{Bytes, Found, OfFile, by_index, sections, unpacked};
-use emberscope_target::elf::{u16_at, u32_at, u64_at};
+use super::plain::code_of;
+use emberscope_target::elf::{CodeImage, u16_at, u32_at, u64_at};
 use std::fs::File;
 use std::hash::Hasher;
 
@@ -48,6 +49,8 @@ pub struct Image {
     pub frames: Section,
     /// The section is .debug_frame, which is encoded otherwise than .eh_frame.
     pub debug: bool,
+    /// The code, where most of it has no unwind information.
+    pub plain: Option<Box<CodeImage>>,
 }
 
 impl Image {
@@ -58,7 +61,14 @@ impl Image {
     /// lie. [`TableError::Unreadable`]: reading failed. [`TableError::Nothing`]: it has no unwind information.
     /// [`TableError::Large`]: it has more than `most` bytes of it; [`TableError::TooMuch`]: more than 32 MiB.
     pub fn of_file(file: &File, size: u64, most: u64) -> Result<Self, TableError> {
-        read(&OfFile(file, size), most)
+        let bytes = OfFile(file, size);
+        let mut image = match read(&bytes, most) {
+            Err(TableError::Nothing) => Self { segments: mapped(&bytes)?.segments, ..Self::default() },
+            image => image?,
+        };
+        image.plain = code_of(file, size, image.frames.bytes.len()).map(Box::new);
+        let has_any = image.plain.is_some() || !image.frames.bytes.is_empty();
+        if has_any { Ok(image) } else { Err(TableError::Nothing) }
     }
 
     /// Reads memory that holds a whole file: the vdso.
@@ -75,7 +85,7 @@ impl Image {
     /// As [`Self::of_bytes`], but for [`TableError::Nothing`].
     pub fn without_frames(bytes: &[u8]) -> Result<Self, TableError> {
         let Mapped { segments, .. } = mapped(&bytes)?;
-        Ok(Self { segments, frames: Section::default(), debug: false })
+        Ok(Self { segments, ..Self::default() })
     }
 
     /// The first address of the code, and one past the last.
@@ -104,6 +114,7 @@ impl Image {
         hash.write_u64(self.frames.address);
         hash.write_u8(u8::from(self.debug));
         hash.write(&self.frames.bytes);
+        self.plain.iter().flat_map(|plain| plain.bytes()).for_each(|bytes| hash.write(bytes));
         // 0 stands for no file.
         hash.finish().max(1)
     }
@@ -197,7 +208,7 @@ fn read(bytes: &dyn Bytes, most: u64) -> Result<Image, TableError> {
         (None, Some(section)) => (found(&section)?, true),
         (None, None) => return Err(TableError::Nothing),
     };
-    Ok(Image { segments, frames: section, debug })
+    Ok(Image { segments, frames: section, debug, plain: None })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Unwind tables of native code: a program file in, rows for the kernel's walker out.
 //!
 //! `elf` and `image` find the unwind information in a file or in the vdso, `rules` and `row` read it, `build` compacts
-//! it to a [`Table`] and `disk` keeps that; of what is too large `sparse` reads the parts that run; `file` does all of it for a
+//! it to a [`Table`] and `disk` keeps that; `plain` has the rows of code that has none; of what is too large `sparse` reads the parts that run; `file` does all of it for a
 //! mapped file. [`Keeper`] holds which file and
 //! which process has which table, in a space of words that `space` divides up, with rules that `dictionary` numbers.
 //! What a target's file says is bounded at each step: bytes, entries, instructions, rows.
@@ -13,6 +13,7 @@ mod elf;
 mod file;
 mod image;
 mod keeper;
+mod plain;
 mod ranges;
 mod row;
 mod rules;
@@ -62,5 +63,8 @@ pub enum TableError {
 /// [`TableError::Malformed`]: its code goes on behind the last address. [`TableError::TooMuch`]: there are more pages
 /// of code, functions, rows or instructions than the limits.
 pub fn table_of(image: &Image) -> Result<Table, TableError> {
-    build::build(image)
+    match &image.plain {
+        Some(code) => plain::table(image, code),
+        None => build::build(image),
+    }
 }

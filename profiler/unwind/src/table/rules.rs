@@ -76,7 +76,7 @@ impl Rules {
     }
 
     /// The number of a rule; of `Unsupported` where there are too many.
-    fn number(&mut self, rule: UnwindRule) -> u16 {
+    pub fn number(&mut self, rule: UnwindRule) -> u16 {
         if let Some(number) = self.numbers.get(&rule) {
             return *number;
         }

@@ -7,7 +7,7 @@
 
 use super::build::Filling;
 use super::elf::{Bytes, Found};
-use super::image::{Image, Section, Segment, places};
+use super::image::{Image, Segment, places};
 use super::rules::{Function, Reader, Rules, eh_frame};
 use super::{Table, TableError};
 use emberscope_target::elf::u32_at;
@@ -70,7 +70,7 @@ impl Indexed {
 
     /// The file without its unwind information.
     pub fn image(&self) -> Image {
-        Image { segments: self.segments.clone(), frames: Section::default(), debug: false }
+        Image { segments: self.segments.clone(), ..Image::default() }
     }
 
     /// A hash, as [`Image::key`], of the index instead of what it leads to.

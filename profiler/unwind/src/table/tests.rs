@@ -116,7 +116,12 @@ fn small(instructions: &[u8]) -> Image {
     entry(&mut bytes, &body);
     bytes.extend([0; 4]);
     let code = image::Segment { offset: 0x1000, address: 0x1000, size: 0x1000, code: true };
-    Image { segments: vec![code], frames: image::Section { address: 0x2000, bytes }, debug: false }
+    Image {
+        segments: vec![code],
+        frames: image::Section { address: 0x2000, bytes },
+        debug: false,
+        plain: None,
+    }
 }
 
 #[test]

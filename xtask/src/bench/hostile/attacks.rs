@@ -4,7 +4,7 @@
 use super::host::{ATTACKER, Host};
 use super::{elf, fuse, identity, names};
 use crate::bench::row::Row;
-use crate::launch::{Daemon, Job, Running};
+use crate::launch::{Daemon, Job, Running, large};
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;
 use std::process::Command;
@@ -45,7 +45,7 @@ const PAGE: u64 = 4096;
 pub type Start = fn(&Host, &Daemon) -> Result<Attack>;
 
 /// All there are, in their order: name, what it does, how it is started.
-pub const ATTACKS: [(&str, &str, Start); 22] = [
+pub const ATTACKS: [(&str, &str, Start); 23] = [
     ("quiet", "nothing: what the others are compared with", |_, _| Ok(Attack::default())),
     ("names", "C++ and Rust symbols of 300 bytes that stand for gigabytes", small_names),
     ("many-names", "1,000 random mangled symbols of up to 64 KiB", many_names),
@@ -68,6 +68,7 @@ pub const ATTACKS: [(&str, &str, Start); 22] = [
     ("http", "idle, slow, deaf clients, regex bombs, wrong tokens", |host, daemon| http(host, daemon, None)),
     ("http-reader", "the same by one who has a token", |host, daemon| http(host, daemon, daemon.token())),
     ("elf", "ELF files with absurd headers, tables, symbols, compressed sections", elf_files),
+    ("large", "10 processes that run all of a library of 50 MB each", large_libraries),
     ("jvm-lies", "JVMs whose vmStructs lie", jvm_lies),
     ("jvm-fuse", "the same, one of them about a page of a dead FUSE mount", fuse::jvm_lies),
 ];
@@ -181,6 +182,19 @@ fn elf_files(host: &Host, _: &Daemon) -> Result<Attack> {
     let mut attack = one(host, "mapper", &words)?;
     attack.told.push(format!("{} files", files.len()));
     Ok(attack)
+}
+
+/// Copies are other files: each has tables and names of its own.
+fn large_libraries(host: &Host, _: &Daemon) -> Result<Attack> {
+    let dir = host.attackers_dir("libraries")?;
+    let made = large::library(&dir, 0, |_| "movl $100000, %eax\n1: decl %eax\njnz 1b".to_owned())?;
+    let mut words = vec![large::CODE.to_string(), large::FUNCTIONS.to_string()];
+    for n in 0..10 {
+        let copy = dir.join(format!("liblarge-{n}.so"));
+        std::fs::copy(&made, &copy).context("copying a library")?;
+        words.push(copy.display().to_string());
+    }
+    one(host, "large", &words)
 }
 
 fn jvm_lies(host: &Host, _: &Daemon) -> Result<Attack> {

@@ -21,11 +21,12 @@ pub const ATTACKER: u32 = 64002;
 pub const TIMEOUT: Duration = Duration::from_secs(300);
 /// What the attackers' programs and ours share, and their sources.
 const HEADER: &str = include_str!("programs/hostile.h");
-const PROGRAMS: [(&str, &str); 14] = [
+const PROGRAMS: [(&str, &str); 15] = [
     ("mappings", include_str!("programs/mappings.c")),
     ("pieces", include_str!("programs/pieces.c")),
     ("forks", include_str!("programs/forks.c")),
     ("threads", include_str!("programs/threads.c")),
+    ("large", include_str!("programs/large.c")),
     ("lookalikes", include_str!("programs/lookalikes.c")),
     // As drivers' programs are called.
     ("java", include_str!("programs/drivers.c")),

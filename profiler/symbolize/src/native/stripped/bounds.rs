@@ -1,11 +1,28 @@
-//! Where functions begin and end, by a file's .eh_frame: bytes in, addresses out.
+//! Where functions begin and end, by a file's .eh_frame, or where it has none by its code: bytes in, addresses out.
 
+use emberscope_arch::CodeFunctions;
+use emberscope_target::elf::CodeImage;
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
 use std::collections::HashMap;
 
 /// Most entries that others refer to (CIEs): linkers leave one for each way that code is written, some hundred in the
 /// largest of libraries. A file could have each of its functions refer to another megabyte.
 const MAX_COMMON: usize = 4096;
+
+/// The same of a file without unwind information, by its code.
+pub fn in_code(functions: CodeFunctions, image: &CodeImage) -> Box<[(u32, u32)]> {
+    let code = emberscope_arch::Code {
+        address: image.address,
+        bytes: &image.code,
+        entries: &image.entries,
+        pointers: &image.pointers,
+        constant: &|at, len| image.constant(at, len),
+    };
+    let narrow = |function: std::ops::Range<u64>| {
+        Some((u32::try_from(function.start).ok()?, u32::try_from(function.end).ok()?))
+    };
+    functions(&code).into_iter().filter_map(narrow).collect()
+}
 
 /// First addresses and those behind the last, ascending, apart from each other; at most `most`. What lies above 4 GiB is
 /// left out. `frames` is the section, which wants to be at `address`.

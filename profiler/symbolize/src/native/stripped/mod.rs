@@ -3,7 +3,8 @@
 //! In: an open file without .symtab, whose symbols are nowhere else. Out: the function around an address, and its name
 //! where the file's own code proves one ([`By`]); else it is known by where it begins. Nothing is read of a process, so
 //! that none can have others' code named as it likes. Where it comes from:
-//! - bounds: .eh_frame, which strip leaves where it is, for exceptions need it (Linux Standard Base, Core 5.0, 10.6);
+//! - bounds: .eh_frame, which strip leaves where it is, for exceptions need it (Linux Standard Base, Core 5.0, 10.6); where
+//!   there is next to none, as in musl's C library, the code itself ([`emberscope_arch::Arch::functions`]);
 //! - implementations of an exported function among which the loader chooses by what the CPU can (`STT_GNU_IFUNC`, the
 //!   gABI's GNU extensions: memcpy, strlen, exp): the chooser's code loads the address of each;
 //! - parts that code plays: what the ELF header names as the first instruction; what it hands to the C library to be
@@ -17,7 +18,7 @@ mod code;
 
 use super::table::By;
 use code::Does;
-use emberscope_target::elf::{Exported, Headers, Segment, exported_symbols, file_offset};
+use emberscope_target::elf::{CodeImage, Exported, Headers, Segment, exported_symbols, file_offset};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -56,21 +57,39 @@ impl Stripped {
     /// Reads what the open `file` tells, if that takes at most `limit` bytes. None: it has no unwind information, or
     /// too much.
     pub fn read(headers: &Headers, file: &File, segments: &[Segment], limit: u64) -> Option<Self> {
-        let address = headers.section_address(file, ".eh_frame")?;
-        let frames = headers.section(file, ".eh_frame", MAX_FRAMES)?;
-        let functions = bounds::functions(&frames, address, MAX_FUNCTIONS);
+        let frames = headers
+            .section_address(file, ".eh_frame")
+            .and_then(|address| Some((address, headers.section(file, ".eh_frame", MAX_FRAMES)?)));
+        let told = frames.as_ref().map_or(0, |(_, frames)| frames.len() as u64);
+        let image = emberscope_arch::OWN
+            .functions
+            .and_then(|functions| Some((functions, CodeImage::read(headers, file, told)?)));
+        let functions = match (&image, &frames) {
+            (Some((functions, image)), _) => bounds::in_code(*functions, image),
+            (None, Some((address, frames))) => bounds::functions(frames, *address, MAX_FUNCTIONS),
+            (None, None) => return None,
+        };
         drop(frames);
         let mut stripped = Self { functions, names: BTreeMap::new() };
         if stripped.functions.is_empty() || stripped.bytes() > limit {
             return None;
         }
         let code = Code { file, segments };
-        let exports = exports(headers, file);
+        let exports = exports(headers, file, image.is_some());
         for (address, name) in stripped.implementations(&exports, &code) {
             stripped.names.insert(address, (By::Choice, name));
         }
+        // A symbol without a size, as code in assembler has it, is a function's that was found.
+        for symbol in exports.iter().filter(|symbol| image.is_some() && !symbol.chooses) {
+            if let Some(start) = stripped.begins(symbol.address) {
+                stripped.names.entry(start).or_insert_with(|| (By::Export, symbol.name.clone()));
+            }
+        }
         if exports.iter().any(|symbol| LIBRARY.contains(&&*symbol.name)) {
             stripped.library(&exports, &code);
+            if image.is_some() {
+                stripped.caller_of_main(&exports, &code);
+            }
         } else {
             stripped.program(headers.entry(), &code);
         }
@@ -148,6 +167,22 @@ impl Stripped {
         }
     }
 
+    /// Names what calls `main`, of a C library that does not end the process itself then: musl's (src/env/__libc_start_main.c).
+    fn caller_of_main(&mut self, exports: &[Exported], code: &Code<'_>) {
+        let exit = exports.iter().find(|symbol| &*symbol.name == EXIT).map(|symbol| symbol.address);
+        let Some(exit) = exit else { return };
+        let mut left = MAX_TEXT;
+        for (start, end) in &*self.functions {
+            let (from, to) = (u64::from(*start), u64::from(*end).min(u64::from(*start) + MAX_CODE));
+            left = left.saturating_sub(to - from);
+            let Some(body) = code.bytes(from..to).filter(|_| left > 0) else { continue };
+            let Does { calls_pointer, calls_then, .. } = code::does(&body, from);
+            if calls_pointer && calls_then.contains(&exit) {
+                self.names.entry(*start).or_insert((By::Part, PROCESS_START.into()));
+            }
+        }
+    }
+
     /// Names a program's first function, and the one that it has called as `main`.
     fn program(&mut self, entry: u64, code: &Code<'_>) {
         let Some((start, end)) = self.around(entry).filter(|(start, _)| u64::from(*start) == entry) else {
@@ -169,12 +204,12 @@ fn rank(name: &str) -> (bool, usize, Reverse<&str>) {
     (name.starts_with('_'), digits, Reverse(name))
 }
 
-/// The exported functions that matter here.
-fn exports(headers: &Headers, file: &File) -> Vec<Exported> {
+/// The exported functions that matter here, or all.
+fn exports(headers: &Headers, file: &File, all: bool) -> Vec<Exported> {
     let Some(table) = headers.symbol_tables().into_iter().find(|table| table.dynamic) else {
         return Vec::new();
     };
-    let wanted = |name: &str, chooses: bool| chooses || name == EXIT || LIBRARY.contains(&name);
+    let wanted = |name: &str, chooses: bool| all || chooses || name == EXIT || LIBRARY.contains(&name);
     exported_symbols(file, &table, MAX_EXPORTS, wanted).unwrap_or_default()
 }
 
