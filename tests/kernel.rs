@@ -8,6 +8,7 @@ mod killed;
 mod large;
 mod launchers;
 mod layouts;
+mod musl;
 mod native;
 mod pauses;
 mod python;

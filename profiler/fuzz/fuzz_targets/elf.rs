@@ -2,7 +2,7 @@
 //!
 //! The first byte chooses what the others are: a file as it is; places and bytes that spoil a sound file, which is
 //! looked at itself or packed into another one's .gnu_debugdata; or a section of a sound file: .eh_frame, .debug_frame,
-//! .gnu_debugdata, .gopclntab, the index of .eh_frame, or .eh_frame behind a sound one.
+//! .gnu_debugdata, .gopclntab, the index of .eh_frame, .eh_frame behind a sound one, or code of which nothing tells.
 #![cfg_attr(fuzzing, no_main)]
 
 use emberscope_symbolize::native_names;
@@ -20,7 +20,7 @@ const CODE: (u64, u64) = (0x1000, 0x40_1000);
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };
-    match choice % 9 {
+    match choice % 10 {
         0 => look(bytes),
         1 => look(&spoilt(bytes)),
         2 => look(&elf(&[(".eh_frame", bytes)])),
@@ -29,6 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
         5 => look(&elf(&[(".gopclntab", bytes), (".text", &[0xc3; 64])])),
         6 => look(&elf(&[(".eh_frame", &frames()), (".eh_frame_hdr", bytes)])),
         7 => look(&elf(&[(".eh_frame", bytes), (".eh_frame_hdr", &index(FIRST, bytes.len()))])),
+        8 => look(&coded(bytes)),
         _ => look(&elf(&[(".gnu_debugdata", &packed(&spoilt(bytes)))])),
     }
 });
@@ -39,7 +40,8 @@ fn look(bytes: &[u8]) {
     file.write_all(bytes).unwrap();
     let size = bytes.len() as u64;
     if let Ok(image) = Image::of_file(&file, size, u64::MAX) {
-        assert_eq!(Image::of_bytes(bytes).as_ref(), Ok(&image));
+        let told = Image { plain: None, ..image.clone() };
+        assert!(image.plain.is_some() || Image::of_bytes(bytes) == Ok(told));
         image.key();
         image.address_at(CODE.0);
         if let Ok(table) = table_of(&image) {
@@ -58,6 +60,15 @@ fn look(bytes: &[u8]) {
             assert!(names.iter().flatten().all(|name| name.len() <= 8192));
         }
     }
+}
+
+/// A file whose code are these bytes, of which nothing else tells.
+fn coded(bytes: &[u8]) -> Vec<u8> {
+    let mut file = elf(&[]);
+    file.resize(CODE.0 as usize, 0);
+    file.extend(bytes);
+    file.resize(CODE.0 as usize + 4096, 0xcc);
+    file
 }
 
 /// What the walker leans on.

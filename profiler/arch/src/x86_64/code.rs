@@ -152,9 +152,17 @@ impl<'a> Reader<'a> {
         }
         for entry in self.entries.clone() {
             if let Some(len) = self.ends_signal(entry) {
-                // A handler returns to the first instruction, and callers are looked up a byte before that.
+                // A handler returns to the first instruction, and callers are looked up a byte before that; in the kernel
+                // the next one is where the program is.
+                let end = entry.saturating_add(len as u64);
+                let within: Vec<u64> = all.range(entry - 1..end).map(|(at, _)| *at).collect();
+                for at in within {
+                    all.remove(&at);
+                }
                 all.insert(entry - 1, (Some(SIGNAL), len + 1));
-                all.insert(entry, (Some(SIGNAL), len));
+                if inside(self.code, end) && !self.entries.contains(&end) {
+                    all.insert(end, (Some(SIGNAL), 1));
+                }
             }
         }
         all
@@ -273,3 +281,6 @@ impl<'a> Reader<'a> {
 fn inside(code: &Code<'_>, at: u64) -> bool {
     at.checked_sub(code.address).is_some_and(|from| from < code.bytes.len() as u64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,7 +49,8 @@ impl CodeImage {
         if code.file_size > MAX_CODE || mapped > MAX_MAPPED || !is_rare {
             return None;
         }
-        if headers.section_address(file, ".gopclntab").is_some() {
+        let of_go = [".gopclntab", ".data.rel.ro.gopclntab"];
+        if of_go.iter().any(|name| headers.section_address(file, name).is_some()) {
             return None;
         }
         let read = |segment: &Segment| -> Option<Mapped> {
