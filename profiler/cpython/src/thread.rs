@@ -104,13 +104,13 @@ fn places(file: &File, size: u64) -> Option<Places> {
     })
 }
 
-#[cfg(test)]
+// It holds numbers of that architecture.
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
     use emberscope_target::memory::ProcessMemory;
 
     /// What this machine's glibc tells is what has been so since 2.17.
-    #[cfg(target_arch = "x86_64")]
     #[test]
     fn the_library_tells_where_its_keys_are() {
         let dir = Path::new("/proc/self");

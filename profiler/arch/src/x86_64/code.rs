@@ -5,7 +5,8 @@
 //! where the caller's rbp lies. From a function's first instruction each way through it is followed, with what push, pop
 //! and arithmetic on rsp do (System V ABI, AMD64, 3.2.2: a called function gives rsp and rbp back as they were). A function
 //! is believed if on each way to a return rsp and rbp are as they were, and nothing is done to them that is not followed;
-//! where two ways meet with different stacks, nothing is told. Bounded: instructions that are decoded, and that are kept.
+//! where two ways meet with different stacks (one of them behind a call that does not return), nothing is told. Bounded:
+//! instructions that are decoded, and that are kept.
 
 mod jumps;
 mod stack;
@@ -222,7 +223,8 @@ impl<'a> Reader<'a> {
 
     /// Follows all ways through a function.
     fn function(&mut self, entry: u64) -> Function {
-        let (mut reached, mut calls) = (HashMap::new(), Vec::new());
+        let mut reached: HashMap<u64, (Option<State>, usize)> = HashMap::new();
+        let mut calls = Vec::new();
         let (mut believed, mut returns) = (true, false);
         let mut todo = vec![(entry, State::ENTRY)];
         while let Some((mut at, mut state)) = todo.pop() {
@@ -238,7 +240,8 @@ impl<'a> Reader<'a> {
                     }
                     break;
                 }
-                let more = reached.len() < MAX_FUNCTION;
+                // A table of jumps has hundreds of ways.
+                let more = reached.len().max(todo.len()) < MAX_FUNCTION;
                 let Some(instruction) = self.instruction(at).filter(|_| more) else {
                     (believed, returns) = (false, true);
                     break;

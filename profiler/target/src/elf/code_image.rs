@@ -12,11 +12,12 @@ use std::fs::File;
 /// Most bytes of code; musl's C library has 0.4 MB.
 const MAX_CODE: u64 = 2 << 20;
 /// Most bytes of all that is mapped of the file.
-const MAX_MAPPED: u64 = 8 << 20;
+const MAX_MAPPED: u64 = 4 << 20;
 /// Where unwind information has less than one byte for so many of code, most functions have none. It mostly has one for ten.
 const RARE: u64 = 32;
-/// Symbols of a table that are looked at.
+/// Symbols of a table that are looked at, and addresses of code that are found elsewhere; musl's library has 1,600 and 900.
 const MAX_SYMBOLS: u64 = 1 << 16;
+const MAX_POINTERS: usize = 1 << 16;
 /// A symbol's kind: a function (elf.h).
 const STT_FUNC: u8 = 2;
 
@@ -80,6 +81,7 @@ impl CodeImage {
             addresses.sort_unstable();
             addresses.dedup();
         }
+        pointers.truncate(MAX_POINTERS);
         Some(Self { address, code, entries, pointers, others })
     }
 

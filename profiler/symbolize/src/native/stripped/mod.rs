@@ -230,5 +230,6 @@ impl Code<'_> {
     }
 }
 
-#[cfg(test)]
+// Nearly all of them are of that architecture's code.
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
