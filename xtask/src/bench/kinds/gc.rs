@@ -13,8 +13,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// Seconds of work, and MB that are kept.
-const WORK: (u32, u32) = (10, 60);
+/// Seconds of work, and MB that are kept: up to 200 pauses a second and more, of which a window lists 1,000.
+const WORK: (u32, u32) = (5, 60);
 /// The bar of begin and end, microseconds.
 const BAR_US: f64 = 200.0;
 

@@ -62,7 +62,10 @@ fn wall(bench: &Bench, kit: &SparkKit) -> Result<Vec<Row>> {
     let job = job.arg(bench.options.times.to_string()).arg(bench.options.millis.to_string());
     let query = "type=wall&thread_class=task&role=executor&unit=ns&format=folded";
     let (ours, theirs) = both(bench, job, &work, ("wall,interval=5ms", &WITH_WAITS), query)?;
-    let of_ours = |name: &str| Some(fold(name)).filter(|_| is_java(name));
+    // The class of the lock that a thread waited for is the leaf of its stack here.
+    let is_class =
+        |name: &str| name.rsplit('.').next().is_some_and(|last| last.starts_with(char::is_uppercase));
+    let of_ours = |name: &str| Some(fold(name)).filter(|_| is_java(name) && !is_class(name));
     // Native frames have no slash and no dot.
     let of_theirs = |name: &str| Some(of_collapsed(name)).filter(|_| name.contains('.'));
     let ours = Stacks::of(&ours, TASK, of_ours)?.by_method();
