@@ -1,13 +1,15 @@
 //! The pauses of one open window; bounded, since a process that is none of HotSpot's can run the probed code at will.
 //!
-//! Over a limit a pause is counted and not listed: the ledger's sums, which the kernel keeps, have it all the same.
+//! Over a limit a pause is counted and not listed, of a process the shortest: the ledger's sums, which the kernel keeps, have it
+//! all the same.
 
 use emberscope_model::{LabelSet, Pause};
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 /// Pauses of one process in one window: a hundred a second, where a JVM that collects all the time has some tens.
-const OF_PROCESS: u32 = 1000;
+const OF_PROCESS: usize = 1000;
 /// Pauses of one window: those of 20 such processes. 1 MiB.
 const OF_WINDOW: usize = 20_000;
 
@@ -15,20 +17,25 @@ const OF_WINDOW: usize = 20_000;
 #[derive(Debug, Default)]
 pub(super) struct WindowPauses {
     all: Vec<Pause>,
-    of_process: HashMap<Arc<LabelSet>, u32>,
+    /// Of each process the lengths, nanoseconds, and places in the list; the shortest is on top.
+    of_process: HashMap<Arc<LabelSet>, BinaryHeap<Reverse<(u64, usize)>>>,
 }
 
 impl WindowPauses {
-    /// Lists a pause; false: there is no room.
+    /// Lists a pause; false: there is no room for one, for this or for a shorter one that was listed before.
     pub(super) fn add(&mut self, pause: Pause) -> bool {
-        if self.all.len() >= OF_WINDOW {
-            return false;
-        }
         let own = self.of_process.entry(pause.labels.clone()).or_default();
-        if *own >= OF_PROCESS {
+        if own.len() >= OF_PROCESS || self.all.len() >= OF_WINDOW {
+            if let Some(mut shortest) = own.peek_mut()
+                && shortest.0.0 < pause.length_ns
+                && let Some(listed) = self.all.get_mut(shortest.0.1)
+            {
+                shortest.0.0 = pause.length_ns;
+                *listed = pause;
+            }
             return false;
         }
-        *own += 1;
+        own.push(Reverse((pause.length_ns, self.all.len())));
         self.all.push(pause);
         true
     }
@@ -54,10 +61,30 @@ mod tests {
         };
         let mut pauses = WindowPauses::default();
         let taken = (0..3000).filter(|n| pauses.add(pause(1, 3000 - n))).count();
-        assert_eq!(taken as u32, OF_PROCESS);
+        assert_eq!(taken, OF_PROCESS);
         let others = (2..40).map(|pid| (0..1000).filter(|n| pauses.add(pause(pid, *n))).count());
         assert_eq!(others.sum::<usize>(), OF_WINDOW - taken);
         let list = pauses.into_list();
         assert!(list.len() == OF_WINDOW && list.is_sorted_by_key(|pause| pause.began));
+    }
+
+    #[test]
+    fn the_longest_of_a_process_are_listed() {
+        let labels = Arc::new(LabelSet::default());
+        let pause = |length_ns| Pause {
+            labels: Arc::clone(&labels),
+            began: WallTime(length_ns),
+            length_ns,
+            cause: "Cleanup".into(),
+        };
+        let mut pauses = WindowPauses::default();
+        // As they may come: short and long, each length once.
+        let lengths = (0..3000).map(|n| n * 7 % 3001);
+        assert_eq!(lengths.filter(|length| pauses.add(pause(*length))).count(), OF_PROCESS);
+        let list = pauses.into_list();
+        assert_eq!(list.len(), OF_PROCESS);
+        let mut all: Vec<u64> = (0..3000).map(|n| n * 7 % 3001).collect();
+        all.sort_unstable();
+        assert!(list.iter().map(|pause| pause.length_ns).eq(all.split_off(2000)));
     }
 }
