@@ -185,7 +185,6 @@ impl<'a> Reader<'a> {
 
     /// Finds functions that others call, and those whose address is taken, unless it lies within what was reached.
     fn find_entries(&mut self) {
-        self.follow(self.entries.iter().copied().collect());
         let mut reached = BTreeSet::new();
         for _ in 0..ROUNDS {
             let endless = self.endless.len();

@@ -210,8 +210,8 @@ impl Registry {
 
     /// Drivers' and Workers' web servers whose turn it is.
     fn servers(&self, now: Instant) -> Vec<(Question, Asked)> {
-        let live = self.entries.iter().filter(|(_, e)| !e.process.exited && !e.stale);
-        let servers = live.filter_map(|(key, e)| {
+        let servers = self.live().filter_map(|e| {
+            let key = &e.process.key;
             let server = match e.settled.role {
                 Role::Driver if self.wants_id(*key, e) || self.wants_name(*key, e) => Server::Driver,
                 Role::Worker if self.has_unsure_names(*key) => Server::Worker,
@@ -253,13 +253,13 @@ impl Registry {
 
     /// Applications that run executors here, and whose driver is not known.
     fn searches(&self, now: Instant) -> Vec<(Question, Asked)> {
-        let live = || self.entries.values().filter(|e| !e.process.exited && !e.stale);
-        let found: HashSet<&str> = live()
+        let found: HashSet<&str> = self
+            .live()
             .filter(|e| e.settled.is_driver_jvm() && driver_is_certain(e))
             .filter_map(|e| e.settled.app.as_deref())
             .collect();
         let mut wanted: HashMap<Search, (&Entry, &DriverAddress)> = HashMap::new();
-        for entry in live().filter(|e| self.claims.disowns(e.process.key).is_none()) {
+        for entry in self.live().filter(|e| self.claims.disowns(e.process.key).is_none()) {
             if let (Some(app), Some(at)) = (&entry.own.app, &entry.own.driver_at)
                 && !found.contains(app.as_str())
             {

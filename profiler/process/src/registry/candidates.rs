@@ -7,11 +7,16 @@ use crate::identity::Runtime;
 use emberscope_model::{Deploy, Role};
 
 impl Registry {
+    /// Processes that run, and run what they were read as.
+    pub(super) fn live(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().filter(|e| !e.process.exited && !e.stale)
+    }
+
     /// JVMs that may be a driver: those of the executors' own user, `uid`, first; drivers, then programs of whoever
     /// made a SparkContext without spark-submit. On Kubernetes, and in YARN's containers, drivers say so themselves.
     pub(super) fn candidates(&self, uid: u32) -> Vec<Candidate> {
-        let live = self.entries.values().filter(|e| !e.process.exited && !e.stale);
-        let mut candidates: Vec<((bool, bool), Candidate)> = live
+        let mut candidates: Vec<((bool, bool), Candidate)> = self
+            .live()
             .filter(|e| e.own.runtime == Runtime::Java && e.own.app.is_none() && !self.is_fork(e))
             .filter(|e| matches!(e.own.role, Role::Driver | Role::Other) && e.own.deploy != Deploy::Local)
             .map(|e| ((e.process.uid != uid, e.own.role != Role::Driver), e.candidate()))

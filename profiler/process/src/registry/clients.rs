@@ -87,10 +87,6 @@ impl Registry {
         all.into_iter().take(MAX_CLIENTS).map(Entry::candidate).collect()
     }
 
-    fn live(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.values().filter(|e| !e.process.exited && !e.stale)
-    }
-
     /// Whether a process is a Python of nobody's application, whose user may be a client of that server.
     fn may_be_client(&self, entry: &Entry, server: &Entry) -> bool {
         entry.own.runtime == Runtime::Python
